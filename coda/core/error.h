@@ -1,0 +1,18 @@
+// The one exception type: says which operation and argument, what was expected, what came, and the
+// remedy.
+#pragma once
+#include <stdexcept>
+#include <string>
+
+namespace coda {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// "<operation>: argument '<argument>': expected <expected>, got <got>"
+[[noreturn]] void fail_argument(const std::string& operation, const std::string& argument,
+                                const std::string& expected, const std::string& got);
+
+}  // namespace coda
