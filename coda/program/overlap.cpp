@@ -1,0 +1,77 @@
+#include "coda/program/overlap.h"
+
+#include <fmt/format.h>
+
+#include "coda/core/error.h"
+
+namespace coda {
+namespace {
+
+struct Region {
+  std::string name;
+  TensorView view;
+  PortKind kind = PortKind::kPerElement;
+  bool output = false;
+};
+
+int64_t begin_of(const TensorView& v) {
+  return static_cast<int64_t>(reinterpret_cast<intptr_t>(v.data));
+}
+int64_t end_of(const TensorView& v) {
+  return begin_of(v) + ((v.lines() - 1) * v.ld + v.line()) * v.element_bytes;
+}
+
+bool overlap(const TensorView& a, const TensorView& b) {
+  if (a.empty() || b.empty()) return false;
+  if (end_of(a) <= begin_of(b) || end_of(b) <= begin_of(a)) return false;
+  const int64_t pitch = a.ld * a.element_bytes;
+  if (a.lines() == 1 || b.lines() == 1 || pitch != b.ld * b.element_bytes) return true;
+  // Column ranges of one wider matrix: they share memory only if the ranges within a line do.
+  const int64_t distance = ((begin_of(b) - begin_of(a)) % pitch + pitch) % pitch;
+  return distance < a.line() * a.element_bytes || distance + b.line() * b.element_bytes > pitch;
+}
+
+bool same_view(const TensorView& a, const TensorView& b) {
+  return a.data == b.data && a.dtype == b.dtype && a.rows == b.rows && a.columns == b.columns &&
+         a.ld == b.ld && a.major == b.major;
+}
+
+void add_operand(std::vector<Region>& regions, const OperandView& operand, const char* letter) {
+  for (int i = 0; i < operand.accumulators; ++i) {
+    for (int s = 0; s < operand.segments; ++s)
+      regions.push_back({letter, operand.part[i][s], PortKind::kPerRow, false});
+  }
+}
+
+}  // namespace
+
+void check_overlap(const ProgramView& program, const OperandView& a, const OperandView& b) {
+  std::vector<Region> regions;
+  add_operand(regions, a, "A");
+  add_operand(regions, b, "B");
+  for (const PortView& port : program.ports) {
+    if (!port.given) continue;
+    if (port.kind == PortKind::kScalar) {
+      const TensorView one{port.scalar_pointer, port.dtype,        1, 1, 1,
+                           Major::kRow,         port.element_bytes};
+      if (port.scalar_pointer != nullptr) regions.push_back({port.name, one, port.kind, false});
+      continue;
+    }
+    for (int s = 0; s < port.segments; ++s)
+      regions.push_back({port.name, port.view[s], port.kind, !is_input(port.kind)});
+  }
+  for (const Region& out : regions) {
+    if (!out.output) continue;
+    for (const Region& other : regions) {
+      if (&other == &out || (other.output && &other < &out) || !overlap(out.view, other.view))
+        continue;
+      const bool in_place = out.kind == PortKind::kStore && other.kind == PortKind::kPerElement &&
+                            same_view(out.view, other.view);
+      if (in_place) continue;
+      fail_argument(program.name, out.name, fmt::format("memory apart from '{}'", other.name),
+                    "an overlap");
+    }
+  }
+}
+
+}  // namespace coda

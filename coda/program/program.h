@@ -1,0 +1,151 @@
+// A program: an aggregate of ports with port_names and a templated operator()(Tile&), the epilogue
+// of a GEMM.
+//   static constexpr auto port_names = coda::names(...);    required: one name per member, in order
+//   static constexpr const char* name = "...";              optional: used in messages
+//   static constexpr int accumulators = 2;                  optional: GEMMs that run side by side;
+//   1 if left out static constexpr bool groups = true;                    optional: the program
+//   calls tile.group_sum
+// What a tile offers is in docs/architecture.md; check_program() gives a malformed program a
+// readable compile error.
+#pragma once
+#include "coda/program/operand.h"
+#include "coda/program/ports.h"
+#include "coda/program/reflect.h"
+
+namespace coda {
+
+template <class P>
+constexpr int accumulators_of() {
+  if constexpr (requires { P::accumulators; }) {
+    return P::accumulators;
+  } else {
+    return 1;
+  }
+}
+
+template <class P>
+constexpr bool groups_of() {
+  if constexpr (requires { P::groups; }) {
+    return P::groups;
+  } else {
+    return false;
+  }
+}
+
+template <class P>
+constexpr const char* name_of() {
+  if constexpr (requires { P::name; }) {
+    return P::name;
+  } else {
+    return "program";
+  }
+}
+
+// A value for both halves of a pair, as tile.load gives it for a Paired port.
+template <class First, class Second = First>
+struct Pair {
+  First first;
+  Second second;
+};
+
+namespace detail {
+template <class P>
+constexpr bool all_members_are_ports() {
+  using Answer = decltype(with_members(stdlib::declval<P&>(), []<class... T>(T&...) {
+    return stdlib::bool_constant<(Port<T> && ...)>();
+  }));
+  return Answer::value;
+}
+
+template <class P>
+struct AnyBase {
+  template <class T>
+  requires(stdlib::is_base_of_v<T, P> && !stdlib::is_same_v<T, P>) constexpr operator T() const;
+};
+template <class P>
+constexpr bool has_base() {
+  return requires { P{AnyBase<P>{}}; };
+}
+
+template <class P>
+constexpr bool has_port_of(PortKind kind) {
+  P program{};
+  bool result = false;
+  for_each_port(program, [&](const auto& port, auto) {
+    result = result || stdlib::remove_cvref_t<decltype(port)>::kKind == kind;
+  });
+  return result;
+}
+}  // namespace detail
+
+template <class P>
+concept Program = stdlib::is_aggregate_v<P> && stdlib::is_trivially_copyable_v<P> && requires {
+  P::port_names.size();
+} && detail::member_count<P>()
+>= 1 && detail::member_count<P>() <= kMaxPorts;
+
+// Every executor calls this first; each rule that a program breaks is one readable message.
+template <class P>
+consteval bool check_program() {
+  static_assert(
+      stdlib::is_aggregate_v<P> && !detail::has_base<P>(),
+      "coda: a program is a plain struct of ports: no constructors, no private members, no bases");
+  static_assert(
+      requires { P::port_names.size(); },
+      "coda: a program names its ports: static constexpr auto port_names = coda::names(\"a\", "
+      "\"b\", ...);");
+  constexpr int members = detail::member_count<P>();
+  static_assert(members >= 1 && members <= kMaxPorts, "coda: a program has between 1 and 16 ports");
+  if constexpr (requires { P::port_names.size(); }) {
+    static_assert(P::port_names.size() == members,
+                  "coda: port_names has one name for every member of the program, in order");
+  }
+  if constexpr (stdlib::is_aggregate_v<P> && !detail::has_base<P>() && members >= 1 &&
+                members <= kMaxPorts) {
+    static_assert(detail::all_members_are_ports<P>(),
+                  "coda: every member of a program is a port: PerRow, PerColumn, PerElement, "
+                  "Scalar, PerRowFrom, Store, RowReduce or ColumnReduce");
+    if constexpr (detail::all_members_are_ports<P>()) {
+      static_assert(!groups_of<P>() || !detail::has_port_of<P>(PortKind::kRowReduce),
+                    "coda: a program with group sums has no RowReduce: its groups do not line up "
+                    "with the 64 columns of a partial");
+    }
+  }
+  static_assert(accumulators_of<P>() == 1 || accumulators_of<P>() == 2,
+                "coda: a program has one accumulator or two");
+  return true;
+}
+
+// What a tile's functions take. Every executor's tile asks these first.
+template <class P, bool kOtherwise>
+consteval bool check_load() {
+  static_assert(
+      InputPort<P>,
+      "coda: load reads an input port: PerRow, PerColumn, PerElement, Scalar or PerRowFrom");
+  if constexpr (InputPort<P>) {
+    static_assert(kOtherwise || !P::kOptional,
+                  "coda: load of an Optional port takes the value to use where the port is "
+                  "missing: load(port, 0.0f)");
+    static_assert(!kOtherwise || P::kOptional,
+                  "coda: only the load of an Optional port takes a second argument");
+  }
+  return true;
+}
+template <class P, int kValues>
+consteval bool check_store() {
+  static_assert(StorePort<P>,
+                "coda: store writes to a Store port; a reduction takes reduce(port, value)");
+  if constexpr (StorePort<P>) {
+    static_assert(kValues == 2 || !P::kPaired,
+                  "coda: a Paired port is stored with both halves: store(port, first, second)");
+    static_assert(kValues == 1 || P::kPaired, "coda: only a Paired port is stored with two values");
+  }
+  return true;
+}
+template <class P>
+consteval bool check_reduce() {
+  static_assert(ReducePort<P>, "coda: reduce takes a RowReduce or ColumnReduce port");
+  return true;
+}
+
+}  // namespace coda

@@ -1,0 +1,95 @@
+// Reductions: identity, lift (a value becomes a state), combine (of two states), finish. State<V>
+// is V or an aggregate of up to four V; V is a float or a fragment, so that one text serves a SIMD
+// loop, a warp shuffle and a single number.
+#pragma once
+#include "coda/program/math.h"
+
+namespace coda {
+
+template <class R>
+concept Reduction = requires(typename R::template State<float> state) {
+  { R::template identity<float>() } -> stdlib::same_as<typename R::template State<float>>;
+  { R::combine(state, state) } -> stdlib::same_as<typename R::template State<float>>;
+  { R::finish(state) } -> stdlib::convertible_to<float>;
+};
+
+struct Sum {
+  template <class V>
+  using State = V;
+  template <class V>
+  static CODA_HD V identity() {
+    return constant<V>(0.0f);
+  }
+  template <class V>
+  static CODA_HD V lift(const V& x) {
+    return x;
+  }
+  template <class V>
+  static CODA_HD V combine(const V& a, const V& b) {
+    return a + b;
+  }
+  static CODA_HD float finish(float sum) { return sum; }
+};
+
+struct Max {
+  template <class V>
+  using State = V;
+  template <class V>
+  static CODA_HD V identity() {
+    return constant<V>(-stdlib::numeric_limits<float>::infinity());
+  }
+  template <class V>
+  static CODA_HD V lift(const V& x) {
+    return x;
+  }
+  template <class V>
+  static CODA_HD V combine(const V& a, const V& b) {
+    return max(a, b);
+  }
+  static CODA_HD float finish(float value) { return value; }
+};
+
+struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
+  template <class V>
+  struct State {
+    V max, sum;
+  };
+  template <class V>
+  static CODA_HD State<V> identity() {
+    return {constant<V>(-stdlib::numeric_limits<float>::infinity()), constant<V>(0.0f)};
+  }
+  template <class V>
+  static CODA_HD State<V> lift(const V& x) {
+    return {x, constant<V>(1.0f)};
+  }
+  template <class V>
+  static CODA_HD auto is_infinite(const V& x) {
+    return abs(x) == stdlib::numeric_limits<float>::infinity();
+  }
+  template <class V>
+  static CODA_HD State<V> combine(const State<V>& a, const State<V>& b) {
+    const V top = coda::max(a.max, b.max);
+    const V shift = select(is_infinite(top), constant<V>(0.0f), top);  // ∞ - ∞ would be NaN
+    return {top, a.sum * exp(a.max - shift) + b.sum * exp(b.max - shift)};
+  }
+  static CODA_HD float finish(const State<float>& state) {
+    return select(is_infinite(state.max), state.max, state.max + log(state.sum));
+  }
+};
+
+// RMSNorm's row factor from the partial sums of squares: (Σx²/width + ε)^(-1/2).
+struct ReciprocalRms {
+  using Reduction = Sum;
+  static constexpr const char* parameter_names[] = {"width", "epsilon"};
+  float width = 1.0f, epsilon = 0.0f;
+
+  CODA_HD float finish(float sum_of_squares) const {
+    return rsqrt(sum_of_squares / width + epsilon);
+  }
+  CODA_HD float derivative(float sum_of_squares) const {
+    const float r = finish(sum_of_squares);
+    return -0.5f / width * r * r * r;
+  }
+};
+
+}  // namespace coda
