@@ -86,6 +86,18 @@ void check_arguments(const ProgramView& program, std::span<const std::string> pa
     for (const TensorView& tensor : argument.tensors) check_tensor(program.name, *port, tensor);
     if (argument.tensors.empty()) check_number(program.name, *port, argument.number);
   }
+  // What finishes a PerRowFrom has no sensible default: it comes with its port, and only with it.
+  for (const std::string& parameter : parameters) {
+    const std::string port = parameter.substr(0, parameter.find('.'));
+    const bool given = find_argument(arguments, parameter) != nullptr;
+    const bool wanted = find_argument(arguments, port) != nullptr;
+    if (wanted && !given) {
+      fail_argument(program.name, parameter, fmt::format("a number beside '{}'", port), "nothing");
+    }
+    if (given && !wanted) {
+      fail_argument(program.name, parameter, fmt::format("'{}' beside it", port), "nothing");
+    }
+  }
 }
 
 }  // namespace coda

@@ -19,6 +19,7 @@ struct OperandView {
   int segments = 1;
   int accumulators = 1;
   Cut cut = Cut::kNone;
+  bool halved = false;   // by halves()
   int64_t head_dim = 0;  // of halves(), else 0
 };
 
@@ -58,9 +59,10 @@ template <class T>
 constexpr Operand<T> pair(const Operand<T>& first, const Operand<T>& second) {
   Operand<T> operand = first;
   operand.accumulators = 2;
-  // A mismatch leaves the second accumulator without tensors, which validation reports.
-  if (first.segments == second.segments && first.cut == second.cut) {
-    for (int i = 0; i < first.segments; ++i) operand.part[1][i] = second.part[0][i];
+  // A mismatch leaves the second accumulator with empty tensors, which validation reports.
+  const bool alike = first.segments == second.segments && first.cut == second.cut;
+  for (int i = 0; i < first.segments; ++i) {
+    operand.part[1][i] = alike ? second.part[0][i] : erase(Matrix<const T>());
   }
   return operand;
 }
@@ -74,6 +76,7 @@ template <class T, class... Rest>
 constexpr auto halves(int64_t head_dim, const Matrix<T>& first, const Rest&... rest) {
   auto operand = rows(first, rest...);
   operand.accumulators = 2;
+  operand.halved = true;
   operand.head_dim = head_dim;
   for (int i = 0; i < operand.segments; ++i) operand.part[1][i] = operand.part[0][i];
   return operand;

@@ -68,6 +68,15 @@ void check_operand(const ProgramView& program, const OperandView& operand, const
     fail(program, letter, fmt::format("1 to {} segments", kMaxSegments),
          fmt::format("{}", operand.segments));
   }
+  if (operand.accumulators != 1 && operand.accumulators != 2) {
+    fail(program, letter, "1 or 2 accumulators", fmt::format("{}", operand.accumulators));
+  }
+  if (operand.segments > 1 && operand.cut == Cut::kNone) {
+    fail(program, letter, "a cut along the rows or the contraction for several segments", "none");
+  }
+  if (operand.head_dim != 0 && operand.accumulators != 2) {
+    fail(program, letter, "two accumulators for halves of heads", "one");
+  }
   for (int i = 0; i < operand.accumulators; ++i) {
     for (int s = 0; s < operand.segments; ++s) {
       const TensorView& view = operand.part[i][s];
@@ -80,6 +89,10 @@ void check_operand(const ProgramView& program, const OperandView& operand, const
       }
       if (view.dtype != DType::kBf16 && view.dtype != DType::kFp16 && view.dtype != DType::kFp32) {
         fail(program, name, "elements of type bf16, fp16 or fp32", dtype_name(view.dtype));
+      }
+      if (view.element_bytes != dtype_bytes(view.dtype)) {
+        fail(program, name, fmt::format("elements of {} bytes", dtype_bytes(view.dtype)),
+             fmt::format("{}", view.element_bytes));
       }
       check_view(program, name, view, view.element_bytes);
       const TensorView& first = operand.part[0][s];
@@ -135,7 +148,7 @@ Problem check_operands(const ProgramView& program, const OperandView& a, const O
     fail(program, "B", fmt::format("elements of type {} as in A", dtype_name(a.part[0][0].dtype)),
          dtype_name(b.part[0][0].dtype));
   }
-  if (b.head_dim != 0 || program.groups) {
+  if (b.halved || b.head_dim != 0 || program.groups) {
     if (b.head_dim <= 0 || b.head_dim % 2 != 0)
       fail(program, "B", "halves with an even head_dim above 0", fmt::format("{}", b.head_dim));
     if (b.head_dim > kMaxHeadDim)
