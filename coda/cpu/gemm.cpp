@@ -1,0 +1,193 @@
+// The GEMM loop: output tiles over threads; per tile, panels of both operands block by block along
+// the contraction, multiplied into a tile of fp32 accumulators, then the program's epilogue on it.
+// A value's additions are ordered by the contraction blocks alone, so tile shape and thread count
+// do not change it.
+#include <omp.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coda/core/error.h"
+#include "coda/cpu/kernels.h"
+#include "coda/cpu/run.h"
+#include "coda/cpu/schedule.h"
+#include "coda/cpu/workspace.h"
+
+namespace coda::cpu {
+namespace {
+
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+struct Job {
+  const Problem& problem;
+  const OperandView &a, &b;
+  const ProgramRun& program;
+  const Kernels& kernels;
+  EpilogueFunction epilogue;
+  Schedule schedule;
+  int64_t packed_rows, packed_columns;  // of a tile, rounded up for packing
+  int64_t ld;                           // of an accumulator tile
+  int64_t tile_floats;                  // of all its accumulators
+};
+
+struct Workspace {
+  uint32_t *a, *b;
+  float *accumulator, *scratch;
+};
+
+Workspace make_workspace(const Job& job) {
+  const int64_t depth = kBlockUnits;
+  const int64_t sizes[] = {round_up(job.packed_rows * depth, 16),
+                           round_up(job.packed_columns * depth, 16), round_up(job.tile_floats, 16),
+                           job.program.scratch_per_row * job.schedule.tile_rows +
+                               job.program.scratch_per_column * job.ld};
+  auto* memory = static_cast<uint32_t*>(
+      thread_workspace(static_cast<size_t>(sizes[0] + sizes[1] + sizes[2] + sizes[3]) * 4));
+  return {memory, memory + sizes[0], reinterpret_cast<float*>(memory + sizes[0] + sizes[1]),
+          reinterpret_cast<float*>(memory + sizes[0] + sizes[1] + sizes[2])};
+}
+
+// One block of the contraction, at most kBlockUnits units deep, of segment `part` of both operands.
+void multiply_block(const Job& job, const Workspace& work, const Tile& tile, int part, int64_t k,
+                    int64_t depth, bool accumulate, float* out) {
+  const Kernels& kernels = job.kernels;
+  const int64_t units = (depth + kernels.unit - 1) / kernels.unit;
+  const int a_segment = job.a.cut == Cut::kRows ? tile.row_segment : part;
+  const int b_segment = job.b.cut == Cut::kRows ? tile.column_segment : part;
+  kernels.pack_a({job.a.part[0][a_segment], tile.row, tile.rows, k, depth, 0, 0}, work.a);
+  for (int i = 0; i < job.b.accumulators; ++i) {
+    const int64_t half = job.b.head_dim / 2;
+    kernels.pack_b({job.b.part[i][b_segment], tile.column, tile.columns, k, depth, half, i * half},
+                   work.b);
+    float* c = out + i * job.packed_rows * job.ld;
+    for (int64_t row = 0; row < tile.rows;
+         row += kernels.rows) {  // a panel of A stays in the first-level cache
+      for (int64_t column = 0; column < tile.columns; column += kernels.columns) {
+        kernels.multiply(units, work.a + row * units, work.b + column * units,
+                         c + row * job.ld + column, job.ld, accumulate);
+      }
+    }
+  }
+}
+
+// The contraction blocks [first, last) into the accumulators at `out`.
+void multiply_tile(const Job& job, const Workspace& work, const Tile& tile, int64_t first,
+                   int64_t last, float* out) {
+  const int64_t block = kBlockUnits * job.kernels.unit;
+  int64_t index = 0;
+  bool accumulate = false;
+  for (int part = 0; part < job.problem.contraction.count; ++part) {
+    const int64_t size = job.problem.contraction.size(part);
+    for (int64_t k = 0; k < size; k += block, ++index) {
+      if (index < first || index >= last) continue;
+      multiply_block(job, work, tile, part, k, std::min(block, size - k), accumulate, out);
+      accumulate = true;
+    }
+  }
+  if (!accumulate) std::fill_n(out, job.tile_floats, 0.0f);  // nothing to contract
+}
+
+void finish_tile(const Job& job, const Workspace& work, const Tile& tile,
+                 const float* accumulator) {
+  TileRun run;
+  run.problem = &job.problem;
+  run.accumulator[0] = accumulator;
+  run.accumulator[1] = accumulator + job.packed_rows * job.ld;
+  run.accumulator_ld = job.ld;
+  run.row = tile.row;
+  run.column = tile.column;
+  run.rows = tile.rows;
+  run.columns = tile.columns;
+  run.row_segment = tile.row_segment;
+  run.column_segment = tile.column_segment;
+  run.scratch = work.scratch;
+  job.epilogue(job.program.program, run);
+}
+
+void run_tiles(const Job& job, int threads) {
+  const int64_t tiles = job.schedule.tile_count();
+#pragma omp parallel num_threads(threads)
+  {
+    const Workspace work = make_workspace(job);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t i = 0; i < tiles; ++i) {
+      const Tile tile = job.schedule.tile(i);
+      multiply_tile(job, work, tile, 0, job.schedule.blocks, work.accumulator);
+      finish_tile(job, work, tile, work.accumulator);
+    }
+  }
+}
+
+// Few tiles and a long contraction: slices of it run side by side and are added in order.
+void run_split(const Job& job, int threads) {
+  const Schedule& schedule = job.schedule;
+  const int64_t tiles = schedule.tile_count(), slices = schedule.slices;
+  const std::unique_ptr<float[]> partial(
+      new float[static_cast<size_t>(tiles * slices * job.tile_floats)]);
+#pragma omp parallel num_threads(threads)
+  {
+    const Workspace work = make_workspace(job);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t i = 0; i < tiles * slices; ++i) {
+      const int64_t slice = i % slices;
+      multiply_tile(job, work, schedule.tile(i / slices), schedule.blocks * slice / slices,
+                    schedule.blocks * (slice + 1) / slices, partial.get() + i * job.tile_floats);
+    }
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t i = 0; i < tiles; ++i) {
+      float* sum = partial.get() + i * slices * job.tile_floats;
+      for (int64_t slice = 1; slice < slices; ++slice) {
+        const float* more = sum + slice * job.tile_floats;
+        for (int64_t j = 0; j < job.tile_floats; ++j) sum[j] += more[j];
+      }
+      finish_tile(job, work, schedule.tile(i), sum);
+    }
+  }
+}
+
+}  // namespace
+
+const Kernels& kernels_for([[maybe_unused]] Isa isa, DType type) {
+#if defined(CODA_HAS_AVX512BF16)
+  if (isa == Isa::kAvx512 && type == DType::kBf16 && has_bf16_dot()) return bf16_dot_kernels();
+#endif
+#if CODA_CPU_ISAS > 1
+  if (isa == Isa::kAvx512) return widening_kernels<Isa::kAvx512>(type);
+  if (isa == Isa::kAvx2) return widening_kernels<Isa::kAvx2>(type);
+#endif
+  return widening_kernels<Isa::kPortable>(type);
+}
+
+void execute(const Problem& problem, const OperandView& a, const OperandView& b,
+             const ProgramRun& program, const Options& options) {
+  const Isa isa = options.isa.value_or(default_isa());
+  if (!has_isa(isa)) {
+    fail_argument("cpu::run", "isa", "an instruction set that is available here", isa_name(isa));
+  }
+  if (options.threads < 0) {
+    fail_argument("cpu::run", "threads", "0 (the default) or more",
+                  std::to_string(options.threads));
+  }
+  if (problem.M() == 0 || problem.N() == 0) return;
+  const Kernels& kernels = kernels_for(isa, a.part[0][0].dtype);
+  const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+  Job job{problem, a, b, program, kernels, program.epilogue[static_cast<int>(isa)], {}, 0, 0, 0, 0};
+  job.schedule = make_schedule(problem, b.accumulators, program.groups, kernels, threads);
+  job.packed_rows = round_up(job.schedule.tile_rows, kernels.padding);
+  job.packed_columns = round_up(job.schedule.tile_columns, kernels.padding);
+  // An epilogue reads, and keeps running states of, whole sub-tiles of up to kMaxHeadDim / 2
+  // columns.
+  job.ld = round_up(job.packed_columns + kMaxHeadDim / 2, 16);
+  job.tile_floats = b.accumulators * job.packed_rows * job.ld;
+  if (job.schedule.slices > 1) {
+    run_split(job, threads);
+  } else {
+    run_tiles(job, threads);
+  }
+}
+
+}  // namespace coda::cpu

@@ -1,0 +1,42 @@
+// The two pieces of a GEMM that are written for an instruction set: packing an operand into panels,
+// and multiplying panels. A panel holds kWidth rows of an operand along part of the contraction,
+// unit by unit: [depth][width] of 32-bit units. A unit is one fp32 value (bf16 and fp16 are
+// widened) or, where the processor multiplies bf16 pairs, two consecutive bf16 values.
+#pragma once
+#include "coda/core/view.h"
+#include "coda/cpu/isa.h"
+
+namespace coda::cpu {
+
+// Rows [row, row + rows) by elements [k, k + depth) of one tensor of an operand.
+struct PackJob {
+  TensorView source;
+  int64_t row = 0, rows = 0;
+  int64_t k = 0, depth = 0;
+  int64_t half =
+      0;  // of heads cut in halves: row n stands at n / half · 2·half + n % half + offset
+  int64_t offset = 0;  // 0 or half
+
+  int64_t source_row(int64_t n) const {
+    return half == 0 ? n : n / half * 2 * half + n % half + offset;
+  }
+};
+
+struct Kernels {
+  int rows, columns;  // of the micro-tile; both divide what a panel buffer is padded to
+  int unit;           // contraction elements in a unit
+  int padding;        // packed rows are rounded up to a multiple of this
+  void (*pack_a)(const PackJob& job, uint32_t* panels);
+  void (*pack_b)(const PackJob& job, uint32_t* panels);
+  // c [rows, columns] (+)= a [depth, rows]ᵀ · b [depth, columns], depth in units.
+  void (*multiply)(int64_t depth, const uint32_t* a, const uint32_t* b, float* c, int64_t ldc,
+                   bool accumulate);
+};
+
+template <Isa kIsa>
+const Kernels& widening_kernels(DType type);  // bf16 and fp16 become fp32 while they are packed
+const Kernels& bf16_dot_kernels();            // AVX512-BF16
+
+const Kernels& kernels_for(Isa isa, DType type);
+
+}  // namespace coda::cpu

@@ -1,0 +1,175 @@
+// Packing for the instruction set this file is compiled for. Rows beyond the last and elements
+// beyond the depth become zero.
+#pragma once
+#include <cstring>
+
+#include "coda/cpu/kernels.h"
+#include "coda/cpu/simd.h"
+
+namespace coda::cpu {
+
+// T: the tensor's elements; kPairs: a unit is a pair of bf16; kWidth: rows of a panel.
+template <Isa kIsa, class T, bool kPairs, int kWidth>
+struct Packer {
+  static constexpr int kLanes = simd::kLanes;
+  static constexpr int kUnit = kPairs ? 2 : 1;
+  static_assert(kWidth % kLanes == 0 || kLanes == 2 * kWidth,
+                "a vector fills part of a panel or exactly two");
+  using Bits = simd::hn::Vec<simd::BitsTag>;
+
+  static void pack(const PackJob& job, uint32_t* panels) {
+    const int64_t units = (job.depth + kUnit - 1) / kUnit;
+    for (int64_t row = 0; row < job.rows; row += kLanes) {
+      uint32_t* to = panels + row / kWidth * kWidth * units + row % kWidth;
+      if (job.source.major == Major::kRow) {
+        pack_lines(job, row, units, to);
+      } else {
+        pack_across(job, row, units, to);
+      }
+    }
+    if (const int64_t done = (job.rows + kLanes - 1) / kLanes * kLanes;
+        done % kWidth != 0 && kWidth > kLanes) {
+      for (int64_t row = done; row % kWidth != 0; row += kLanes) {
+        uint32_t* to = panels + row / kWidth * kWidth * units + row % kWidth;
+        for (int64_t u = 0; u < units; ++u)
+          simd::hn::StoreU(simd::hn::Zero(simd::BitsTag()), simd::BitsTag(), to + u * kWidth);
+      }
+    }
+  }
+
+ private:
+  // One unit of kLanes consecutive rows.
+  static HWY_INLINE void put(Bits v, uint32_t* to, int64_t units) {
+    if constexpr (kWidth % kLanes == 0) {
+      simd::hn::StoreU(v, simd::BitsTag(), to);
+    } else {  // the upper half belongs to the next panel
+      const simd::hn::Half<simd::BitsTag> half;
+      simd::hn::StoreU(simd::hn::LowerHalf(half, v), half, to);
+      simd::hn::StoreU(simd::hn::UpperHalf(half, v), half, to + kWidth * units);
+    }
+  }
+
+  // kLanes units that stand one after the other in memory.
+  static HWY_INLINE Bits read(const T* p) {
+    if constexpr (kPairs || std::is_same_v<T, float>) {
+      return simd::hn::LoadU(simd::BitsTag(), reinterpret_cast<const uint32_t*>(p));
+    } else {
+      return simd::hn::BitCast(simd::BitsTag(), simd::load(p));
+    }
+  }
+
+  // Row-major: lines of the contraction are contiguous; kLanes × kLanes units are transposed in
+  // registers.
+  static HWY_INLINE void pack_lines(const PackJob& job, int64_t row, int64_t units, uint32_t* to) {
+    const T* line[kLanes];
+    static constexpr T kZeros[kLanes * kUnit] = {};
+    const T* base = static_cast<const T*>(job.source.data);
+    for (int i = 0; i < kLanes; ++i) {
+      line[i] = row + i < job.rows
+                    ? base + job.source_row(job.row + row + i) * job.source.ld + job.k
+                    : nullptr;
+    }
+    for (int64_t u = 0; u < units; u += kLanes) {
+      const int64_t left = job.depth - u * kUnit;
+      Bits v[kLanes];
+      if (left >= kLanes * kUnit) {
+        CODA_UNROLL
+        for (int i = 0; i < kLanes; ++i)
+          v[i] = read(line[i] != nullptr ? line[i] + u * kUnit : kZeros);
+      } else {
+        for (int i = 0; i < kLanes; ++i) {
+          T buffer[kLanes * kUnit] = {};
+          if (line[i] != nullptr)
+            std::memcpy(buffer, line[i] + u * kUnit, sizeof(T) * static_cast<size_t>(left));
+          v[i] = read(buffer);
+        }
+      }
+      transpose(v);
+      if (units - u >= kLanes) {
+        CODA_UNROLL
+        for (int i = 0; i < kLanes; ++i) put(v[i], to + (u + i) * kWidth, units);
+      } else {
+        for (int i = 0; i < units - u; ++i) put(v[i], to + (u + i) * kWidth, units);
+      }
+    }
+  }
+
+  // Column-major: rows are contiguous; each unit is copied, pairs are interleaved from two lines.
+  static HWY_INLINE void pack_across(const PackJob& job, int64_t row, int64_t units, uint32_t* to) {
+    const T* base = static_cast<const T*>(job.source.data);
+    const int64_t first = job.source_row(job.row + row);
+    const bool whole = row + kLanes <= job.rows &&
+                       job.source_row(job.row + row + kLanes - 1) == first + kLanes - 1;
+    for (int64_t u = 0; u < units; ++u) {
+      T element[kUnit][kLanes];
+      const T* lines[kUnit];
+      for (int e = 0; e < kUnit; ++e) {
+        const int64_t k = u * kUnit + e;
+        const T* line = base + (job.k + k) * job.source.ld;
+        if (whole && k < job.depth) {
+          lines[e] = line + first;
+          continue;
+        }
+        lines[e] = element[e];
+        for (int i = 0; i < kLanes; ++i) {
+          element[e][i] =
+              row + i < job.rows && k < job.depth ? line[job.source_row(job.row + row + i)] : T{};
+        }
+      }
+      if constexpr (kPairs) {
+        put(simd::hn::Or(widen(lines[0]), simd::hn::ShiftLeft<16>(widen(lines[1]))),
+            to + u * kWidth, units);
+      } else {
+        put(read(lines[0]), to + u * kWidth, units);
+      }
+    }
+  }
+
+  static HWY_INLINE Bits widen(const T* p) {
+    return simd::hn::PromoteTo(
+        simd::BitsTag(),
+        simd::hn::LoadU(simd::HalfBitsTag(), reinterpret_cast<const uint16_t*>(p)));
+  }
+
+  // 4 × 4 units within the 128-bit blocks of four vectors first, then the blocks.
+  static HWY_INLINE void transpose(Bits (&v)[kLanes]) {
+    const simd::BitsTag d;
+    const simd::hn::ScalableTag<uint64_t> d64;
+    const auto wide = [&](Bits x) { return simd::hn::BitCast(d64, x); };
+    CODA_UNROLL
+    for (int i = 0; i < kLanes; i += 4) {
+      const auto low01 = wide(simd::hn::InterleaveLower(d, v[i], v[i + 1])),
+                 low23 = wide(simd::hn::InterleaveLower(d, v[i + 2], v[i + 3]));
+      const auto high01 = wide(simd::hn::InterleaveUpper(d, v[i], v[i + 1])),
+                 high23 = wide(simd::hn::InterleaveUpper(d, v[i + 2], v[i + 3]));
+      v[i] = simd::hn::BitCast(d, simd::hn::InterleaveLower(d64, low01, low23));
+      v[i + 1] = simd::hn::BitCast(d, simd::hn::InterleaveUpper(d64, low01, low23));
+      v[i + 2] = simd::hn::BitCast(d, simd::hn::InterleaveLower(d64, high01, high23));
+      v[i + 3] = simd::hn::BitCast(d, simd::hn::InterleaveUpper(d64, high01, high23));
+    }
+    if constexpr (kLanes == 8) {
+      CODA_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const Bits low = simd::hn::ConcatLowerLower(d, v[i + 4], v[i]);
+        v[i + 4] = simd::hn::ConcatUpperUpper(d, v[i + 4], v[i]);
+        v[i] = low;
+      }
+    }
+    if constexpr (kLanes == 16) {
+      CODA_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const Bits low02 = simd::hn::ConcatLowerLower(d, v[i + 8], v[i]),
+                   high02 = simd::hn::ConcatUpperUpper(d, v[i + 8], v[i]);
+        const Bits low13 = simd::hn::ConcatLowerLower(d, v[i + 12], v[i + 4]),
+                   high13 = simd::hn::ConcatUpperUpper(d, v[i + 12], v[i + 4]);
+        v[i] = simd::hn::OddEvenBlocks(simd::hn::SwapAdjacentBlocks(low13), low02);
+        v[i + 4] = simd::hn::OddEvenBlocks(low13, simd::hn::SwapAdjacentBlocks(low02));
+        v[i + 8] = simd::hn::OddEvenBlocks(simd::hn::SwapAdjacentBlocks(high13), high02);
+        v[i + 12] = simd::hn::OddEvenBlocks(high13, simd::hn::SwapAdjacentBlocks(high02));
+      }
+    }
+    static_assert(kLanes == 4 || kLanes == 8 || kLanes == 16);
+  }
+};
+
+}  // namespace coda::cpu
