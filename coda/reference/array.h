@@ -1,0 +1,58 @@
+// Matrices of doubles with the few operations that formulas are written in. Elementwise operations
+// broadcast: [1, n], [m, 1] and [1, 1] stretch to the other side's extents; a number is a [1, 1].
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+namespace coda::reference {
+
+struct Array {
+  int64_t rows = 0, columns = 0;
+  std::vector<double> values;  // row-major
+
+  Array() = default;
+  Array(int64_t rows, int64_t columns, double value = 0)
+      : rows(rows), columns(columns), values(static_cast<size_t>(rows * columns), value) {}
+  Array(double number) : Array(1, 1, number) {}
+  Array(std::initializer_list<std::initializer_list<double>> lines);  // {{1, 2}, {3, 4}}
+
+  double& operator()(int64_t i, int64_t j) { return values[static_cast<size_t>(i * columns + j)]; }
+  double operator()(int64_t i, int64_t j) const {
+    return values[static_cast<size_t>(i * columns + j)];
+  }
+  int64_t size() const { return rows * columns; }
+  bool operator==(const Array&) const = default;
+};
+
+Array operator+(const Array& a, const Array& b);
+Array operator-(const Array& a, const Array& b);
+Array operator*(const Array& a, const Array& b);
+Array operator/(const Array& a, const Array& b);
+
+template <class Function>
+Array map(Array x, Function&& f) {
+  for (double& value : x.values) value = f(value);
+  return x;
+}
+
+Array matmul(const Array& a, const Array& b);  // A·Bᵀ: [M, K], [N, K] → [M, N]
+// The same with products and sums in fp32, in order.
+Array matmul_fp32(const Array& a, const Array& b);
+Array transpose(const Array& x);
+Array row_sums(const Array& x);     // [M, N] → [M, 1]
+Array column_sums(const Array& x);  // [M, N] → [1, N]
+
+// Sums of `width` neighbours, as reductions store them: over columns [M, N] → [parts, M], over rows
+// [M, N] → [parts, N]. Each segment starts a new part; no segments: the whole extent is one.
+enum class Sums { kFp64, kFp32 };
+Array row_partial_sums(const Array& x, const std::vector<int64_t>& segments = {}, int width = 64,
+                       Sums sums = Sums::kFp64);
+Array column_partial_sums(const Array& x, const std::vector<int64_t>& segments = {}, int width = 64,
+                          Sums sums = Sums::kFp64);
+
+Array reciprocal_sqrt(const Array& x);
+Array silu(const Array& x);  // x / (1 + e^-x)
+
+}  // namespace coda::reference

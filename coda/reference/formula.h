@@ -1,0 +1,54 @@
+// fp64 formulas: what an operation means, written as mathematics on whole matrices, never by
+// running its program. The same formula with rounding switched on is the unfused computation:
+// every framework operator's result is rounded to its storage type.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+
+#include "coda/core/types.h"
+#include "coda/reference/array.h"
+
+namespace coda::reference {
+
+// By name: "A" [M, K], "B" [N, K] (two accumulators: "B.first", "B.second"), every given port in
+// its logical shape (vectors as one row, several segments as one), numbers as [1, 1]; "segments.M"
+// and "segments.N", the sizes as one row, where an operand is cut; "head_dim" where B is in halves.
+// Outputs likewise; a reduction whose state has several members gives "port.0", "port.1", ...
+using Arrays = std::map<std::string, Array>;
+
+// The sizes of the segments along M or N ("segments.M"), for partial sums; none where it is whole.
+std::vector<int64_t> segments_of(const Arrays& in, const std::string& name);
+
+// An argument, or the number that stands for it where it is left out.
+Array given_or(const Arrays& in, const std::string& name, double otherwise);
+
+// The nearest value that the type holds, ties to even, in one rounding; a state holds fp32.
+double round_to(DType type, double value);
+
+// Rounds what a framework operator would have stored. In fp64 evaluation it does nothing.
+class Rounding {
+ public:
+  Rounding() = default;  // none
+  Rounding(DType storage, std::map<std::string, DType> ports)
+      : active_(true), storage_(storage), ports_(std::move(ports)) {}
+
+  // A·Bᵀ and partial sums; unfused: added up in fp32
+  Array matmul(const Array& a, const Array& b) const;
+  Array row_partial_sums(const Array& x, const std::vector<int64_t>& segments = {},
+                         int width = 64) const;
+  Array column_partial_sums(const Array& x, const std::vector<int64_t>& segments = {},
+                            int width = 64) const;
+
+  Array operator()(Array value) const;                   // to the operands' type
+  Array as(const std::string& port, Array value) const;  // to the type of a port
+
+ private:
+  bool active_ = false;
+  DType storage_ = DType::kFp32;
+  std::map<std::string, DType> ports_;
+};
+
+using Formula = Arrays (*)(const Arrays& in, const Rounding& round);
+
+}  // namespace coda::reference
