@@ -1,0 +1,269 @@
+// Runs a program over a consumer's tile, sub-tile by sub-tile: waits for inputs, applies the program
+// chunk by chunk, ships outputs, closes partials, and gives buffers back.
+#pragma once
+#include "coda/epilogue/tile.h"
+
+namespace coda::epilogue {
+inline namespace CODA_TARGET {
+
+// K: KernelTraits.
+template <class K, class Arguments>
+class Driver {
+  using Program = typename K::Program;
+
+ public:
+  CODA_DEVICE Driver(const Arguments& arguments, const EpilogueThread& thread, uint32_t barriers,
+                     uint32_t consumer)
+      : arguments_(arguments),
+        thread_(thread),
+        columns_(thread.columns),
+        barriers_(barriers),
+        consumer_(consumer) {}
+
+  // The thread's place, to be set before each tile.
+  CODA_DEVICE EpilogueThread& thread() { return thread_; }
+
+  // turn: how many tiles this consumer has done before.
+  CODA_DEVICE void run(const float (&accumulators)[K::kRowBlocks][K::kRegisters], uint32_t turn) {
+    RowStates<Program> rows;
+    reset_rows(rows);
+    [&]<int... kSub>(stdlib::integer_sequence<int, kSub...>) {
+      (run_sub<kSub>(accumulators[kSub / K::kSubsAcross], rows, turn), ...);
+    }
+    (stdlib::make_integer_sequence<int, K::kSubs>{});
+  }
+
+  // The last set of a tile whose stores have not been waited for (K::kOwesLast).
+  CODA_DEVICE void give_back_last() {
+    if (thread_.lane == 0) {
+      hw::template bulk_wait_read<0>();
+      hw::mbarrier_arrive(input_empty(K::kInputSets - 1));
+    }
+    hw::warp_sync();
+  }
+
+ private:
+  CODA_DEVICE uint32_t input_full(uint32_t set) const {
+    return barriers_ + (K::kInputFull + consumer_ * K::kInputSets + set) * 8;
+  }
+  CODA_DEVICE uint32_t input_empty(uint32_t set) const {
+    return barriers_ + (K::kInputEmpty + consumer_ * K::kInputSets + set) * 8;
+  }
+
+  template <int kSub>
+  CODA_DEVICE void run_sub(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
+                           uint32_t turn) {
+    constexpr int kBlock = kSub / K::kSubsAcross, kAcross = kSub % K::kSubsAcross;
+    constexpr uint32_t kSet = kSub % K::kInputSets;
+    if constexpr (K::kReducesColumns && kAcross == 0) {
+      thread_.columns =
+          columns_ + (turn * K::kRowBlocks + kBlock & 1) * 4 * K::kStaging.column_bytes;
+    }
+    if constexpr (K::kStaging.inputs > 0) {
+      static_assert(K::kSubs % K::kInputSets == 0);
+      const uint32_t use = turn * (K::kSubs / K::kInputSets) + kSub / K::kInputSets;
+      hw::mbarrier_wait(input_full(kSet), use & 1);
+    }
+    if constexpr (K::kStaging.outputs > 0 && !K::kInPlace) {
+      // The set was last used kOutputSets sub-tiles ago; only lane 0 has groups in flight.
+      if constexpr (kSub >= K::kOutputSets) {
+        hw::template bulk_wait_read<K::kOutputSets - 1>();
+      } else if constexpr (kSub == 0) {
+        hw::template bulk_wait_read<
+            0>();  // of the tile before: its sets are used from the first on
+      }
+      hw::warp_sync();
+    }
+    const uint32_t input = thread_.input + kSet * K::kStaging.input_set;
+    const uint32_t output =
+        K::kInPlace ? input : thread_.output + kSub % K::kOutputSets * K::kStaging.output_set;
+    [&]<int... kChunk>(stdlib::integer_sequence<int, kChunk...>) {
+      (apply<kBlock, kAcross, kChunk>(accumulators, rows, input, output), ...);
+    }
+    (stdlib::make_integer_sequence<int, K::kChunks>{});
+    ship<kSub>(output);
+    if constexpr (K::kReducesRows) close_rows<kSub>(rows);
+    if constexpr (K::kReducesColumns && kAcross == K::kSubsAcross - 1) close_columns<kBlock>();
+  }
+
+  template <int kBlock, int kAcross, int kChunk>
+  CODA_DEVICE void apply(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
+                         uint32_t input, uint32_t output) {
+    Tile<K, kBlock, kAcross, kChunk> tile(arguments_.program, thread_, accumulators, rows, input,
+                                          output);
+    arguments_.program(tile);
+  }
+
+  // One bulk group per sub-tile carries all of its outputs.
+  template <int kSub>
+  CODA_DEVICE void ship(uint32_t output) {
+    constexpr int kBlock = kSub / K::kSubsAcross, kAcross = kSub % K::kSubsAcross;
+    constexpr uint32_t kSet = kSub % K::kInputSets;
+    constexpr uint32_t kBefore = (kSub + K::kInputSets - 1) % K::kInputSets;
+    if constexpr (K::kStaging.outputs > 0) hw::fence_proxy_async();
+    hw::warp_sync();
+    const int row = thread_.row + kBlock * 64, column = thread_.column + kAcross * K::kSubColumns;
+    for_each_output([&](const auto& port, auto, uint32_t offset) {
+      if (ends_within(port, column)) copy_out(port, output + offset, row, column);
+    });
+    if (hw::lane_again() == 0) {
+      if constexpr (K::kStaging.inputs > 0 && !K::kInPlace) hw::mbarrier_arrive(input_empty(kSet));
+      if constexpr (K::kStaging.outputs > 0) {
+        for_each_output([&](const auto& port, auto index, uint32_t offset) {
+          if (ends_within(port, column)) return;
+          hw::tma_store(&arguments_.port[index][thread_.segment], output + offset, column, row);
+        });
+        hw::bulk_commit();
+      }
+      // In place a set is given back when its stores have been read, one sub-tile later.
+      if constexpr (K::kInPlace && K::kInputSets > 1 && kSub > 0) {
+        hw::template bulk_wait_read<1>();
+        hw::mbarrier_arrive(input_empty(kBefore));
+      }
+      if constexpr (K::kInPlace &&
+                    (K::kInputSets == 1 || (kSub == K::kSubs - 1 && !K::kOwesLast))) {
+        hw::template bulk_wait_read<0>();
+        hw::mbarrier_arrive(input_empty(kSet));
+      }
+    }
+    hw::warp_sync();
+  }
+
+  // f(port, index, offset of the warp's slab in a set of outputs).
+  template <class F>
+  CODA_DEVICE void for_each_output(F&& f) {
+    for_each_port(arguments_.program, [&](const auto& port, auto index) {
+      using P = stdlib::remove_cvref_t<decltype(port)>;
+      if constexpr (P::kKind == PortKind::kStore) {
+        constexpr int kOffset = K::kStaging.tile_offset[decltype(index)::value];
+        constexpr uint32_t kSlab = 16 * K::kSubColumns * sizeof(typename P::Element);
+        if constexpr (kOffset >= 0) f(port, index, kOffset + thread_.warp * kSlab);
+      }
+    });
+  }
+
+  // TMA cuts a line off at a multiple of 16 bytes only: it would write beyond the last column.
+  template <class P>
+  CODA_DEVICE bool ends_within(const P&, int column) const {
+    constexpr int kGranule = 16 / sizeof(typename P::Element);
+    return K::kAnyColumns && thread_.columns_end % kGranule != 0 &&
+           column + K::kSubColumns > thread_.columns_end;
+  }
+
+  // The slab element by element, by all lanes.
+  template <class P>
+  CODA_DEVICE void copy_out(const P& port, uint32_t slab, int row, int column) {
+    using T = typename P::Element;
+    constexpr uint32_t kLine = K::kSubColumns * sizeof(T);
+    const auto& view = port.view[P::kSegments > 1 ? thread_.segment : 0];
+    const int64_t first_row = P::kSegments > 1 ? 0 : thread_.row_origin;
+    const int64_t first_column = P::kSegments > 1 ? 0 : thread_.column_origin;
+    CODA_NO_UNROLL
+    for (uint32_t i = thread_.lane; i < 16 * K::kSubColumns; i += 32) {
+      const uint32_t line = i / K::kSubColumns, byte = i % K::kSubColumns * sizeof(T);
+      const int m = row + static_cast<int>(line), n = column + static_cast<int>(i % K::kSubColumns);
+      const uint32_t from =
+          slab + line * kLine + ((byte / 16 ^ swizzle<kLine>(line)) << 4) + byte % 16;
+      const uint32_t word = hw::load_shared(from & ~3u);
+      if (m >= thread_.rows_end || n >= thread_.columns_end) continue;
+      T* to = view.data + (first_row + m) * view.ld + first_column + n;
+      if constexpr (sizeof(T) == 2) {
+        *to = T{static_cast<uint16_t>(word >> (from & 2) * 8)};
+      } else {
+        *to = stdlib::bit_cast<float>(word);
+      }
+    }
+  }
+
+  CODA_DEVICE void reset_rows(RowStates<Program>& rows) {
+    for_each_port(arguments_.program, [&](const auto& port, auto index) {
+      using P = stdlib::remove_cvref_t<decltype(port)>;
+      if constexpr (P::kKind == PortKind::kRowReduce) {
+        auto& state = row_state<decltype(index)::value, P>(rows);
+        state[0] = state[1] = P::Reduction::template identity<float>();
+      }
+    });
+  }
+
+  // Where a partial's columns end after this sub-tile: over the four lanes of a row, then out.
+  template <int kSub>
+  CODA_DEVICE void close_rows(RowStates<Program>& rows) {
+    constexpr int kBlock = kSub / K::kSubsAcross,
+                  kEnd = (kSub % K::kSubsAcross + 1) * K::kSubColumns;
+    for_each_port(arguments_.program, [&](const auto& port, auto index) {
+      using P = stdlib::remove_cvref_t<decltype(port)>;
+      constexpr int kIndex = decltype(index)::value;
+      if constexpr (P::kKind == PortKind::kRowReduce) {
+        static_assert(K::kColumns % P::kWidth == 0, "coda: a tile holds whole row partials");
+        if constexpr (kEnd % P::kWidth == 0) {
+          using Reduction = typename P::Reduction;
+          auto& state = row_state<kIndex, P>(rows);
+          // All shuffles before the first divergent store.
+          CODA_UNROLL
+          for (int h = 0; h < 2; ++h) {
+            state[h] = Reduction::combine(state[h], shuffle_state(state[h], 1));
+            state[h] = Reduction::combine(state[h], shuffle_state(state[h], 2));
+          }
+          const uint32_t lane = hw::lane_again();
+          const int first = thread_.column + kEnd - P::kWidth;
+          const int row = thread_.row + kBlock * 64 + static_cast<int>(lane >> 2);
+          if ((K::kGiven >> kIndex & 1) != 0 || !P::kOptional) {
+            const auto& view = port.view[0];
+            const int64_t part = thread_.row_partial + first / P::kWidth;
+            auto* to = view.data + part * view.ld + thread_.row_origin + row;
+            if ((lane & 3) == 0 && first < thread_.columns_end) {
+              if (row < thread_.rows_end) to[0] = state[0];
+              if (row + 8 < thread_.rows_end) to[8] = state[1];
+            }
+          }
+          state[0] = state[1] = Reduction::template identity<float>();
+        }
+      }
+    });
+  }
+
+  // The four warps' states of 64 rows become a partial, in the order of the warps. Two turns of
+  // memory, so that one barrier does.
+  template <int kBlock>
+  CODA_DEVICE void close_columns() {
+    hw::named_sync(kColumnBarrier + consumer_, 128);
+    const int first_row = thread_.row - static_cast<int>(thread_.warp) * 16 + kBlock * 64;
+    for_each_port(arguments_.program, [&](const auto& port, auto index) {
+      using P = stdlib::remove_cvref_t<decltype(port)>;
+      constexpr int kOffset = K::kStaging.column_offset[decltype(index)::value];
+      if constexpr (kOffset >= 0) {
+        using State = typename P::State;
+        const auto& view = port.view[0];
+        const int64_t part = thread_.column_partial + first_row / 64;
+        CODA_NO_UNROLL
+        for (int c = static_cast<int>(thread_.warp * 32 + thread_.lane); c < K::kColumns;
+             c += 128) {
+          auto state = P::Reduction::template identity<float>();
+          CODA_UNROLL
+          for (uint32_t w = 0; w < 4; ++w) {
+            uint32_t from =
+                thread_.columns + w * K::kStaging.column_bytes + kOffset + c * sizeof(State);
+            State more;
+            for_each_member(more, [&](float& member) {
+              member = stdlib::bit_cast<float>(hw::load_shared(from));
+              from += 4;
+            });
+            state = P::Reduction::combine(state, more);
+          }
+          if (first_row < thread_.rows_end && thread_.column + c < thread_.columns_end) {
+            view.data[part * view.ld + thread_.column_origin + thread_.column + c] = state;
+          }
+        }
+      }
+    });
+  }
+
+  static constexpr uint32_t kColumnBarrier = 4;  // and the next: one per consumer
+
+  const Arguments& arguments_;
+  EpilogueThread thread_;
+  uint32_t columns_, barriers_, consumer_;
+};
+
+}  // namespace CODA_TARGET
+}  // namespace coda::epilogue

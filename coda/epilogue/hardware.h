@@ -1,0 +1,22 @@
+// The instructions under the kernel: the GPU's, or the simulator's. Kernel code is compiled once for
+// each; the inline namespace keeps the two apart in one program.
+#pragma once
+#include "coda/core/std.h"
+
+#if defined(CODA_SIM)
+#include "coda/sim/hardware.h"
+#define CODA_TARGET on_simulator
+namespace coda {
+namespace hw = sim;
+}
+#else
+#include "coda/ptx/number.cuh"
+#include "coda/ptx/shared.cuh"
+#include "coda/ptx/thread.cuh"
+#include "coda/ptx/tma.cuh"
+#include "coda/ptx/wgmma.cuh"
+#define CODA_TARGET on_gpu
+namespace coda {
+namespace hw = ptx;
+}
+#endif

@@ -1,0 +1,114 @@
+// What a program's ports need of a block: buffers in which tile ports travel, vectors per row and
+// per column, running column states. Worked out at compile time from the program's type and from
+// which of its optional ports are given.
+#pragma once
+#include "coda/program/program.h"
+
+namespace coda::epilogue {
+
+inline constexpr int kRowBlock = 64;  // rows of a sub-tile: one wgmma, one column partial
+
+struct PortInfo {
+  PortKind kind = PortKind::kStore;
+  int bytes = 0;         // of an element
+  int state_floats = 0;  // of a reduction's state
+  bool given = false;
+};
+
+template <class Program>
+using PortInfos = stdlib::array<PortInfo, port_count<Program>>;
+
+// `given`: bit i for port i; required ports count as given.
+template <class Program>
+constexpr PortInfos<Program> port_infos(uint32_t given) {
+  PortInfos<Program> result{};
+  Program program{};
+  for_each_port(program, [&](const auto& port, auto index) {
+    using PortType = stdlib::remove_cvref_t<decltype(port)>;
+    PortInfo& info = result[index];
+    info.kind = PortType::kKind;
+    info.bytes = sizeof(typename PortType::Element);
+    info.given = !PortType::kOptional || (given >> index & 1) != 0;
+    if constexpr (ReducePort<PortType>) info.state_floats = sizeof(typename PortType::State) / 4;
+  });
+  return result;
+}
+
+// Offsets within the memory of one consumer. -1: the port has no place there.
+template <class Program>
+struct Staging {
+  static constexpr int kPorts = port_count<Program>;
+  int tile_offset[kPorts] = {};       // of a tile port within a set of buffers
+  int vector_offset[kPorts] = {};     // of a vector
+  int column_offset[kPorts] = {};     // of a warp's column states
+  int inputs = 0, outputs = 0;        // tile ports
+  int input_bytes = 0;                // what TMA brings per sub-tile
+  int input_set = 0, output_set = 0;  // bytes; in place, inputs and outputs share input_set
+  int vector_bytes = 0;
+  int column_bytes = 0;  // of one warp
+  bool in_place = false;
+};
+
+template <class Program>
+constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_columns,
+                                       int sub_columns, bool in_place) {
+  const auto infos = port_infos<Program>(given);
+  Staging<Program> s;
+  const int elements = kRowBlock * sub_columns;
+  int input_place[kMaxPorts] = {}, output_place[kMaxPorts] = {};
+  for (int i = 0; i < s.kPorts; ++i) {
+    s.tile_offset[i] = s.vector_offset[i] = s.column_offset[i] = -1;
+    if (!infos[i].given) continue;
+    switch (infos[i].kind) {
+      case PortKind::kPerElement:
+        input_place[s.inputs++] = i;
+        s.input_bytes += elements * infos[i].bytes;
+        break;
+      case PortKind::kStore: output_place[s.outputs++] = i; break;
+      case PortKind::kPerRow:
+      case PortKind::kPerRowFrom:
+        s.vector_offset[i] = s.vector_bytes;
+        s.vector_bytes += tile_rows * 4;
+        break;
+      case PortKind::kPerColumn:
+        s.vector_offset[i] = s.vector_bytes;
+        s.vector_bytes += tile_columns * 4;
+        break;
+      case PortKind::kColumnReduce:
+        s.column_offset[i] = s.column_bytes;
+        s.column_bytes += tile_columns * infos[i].state_floats * 4;
+        break;
+      case PortKind::kScalar:
+      case PortKind::kRowReduce: break;
+    }
+  }
+  s.in_place = in_place && s.inputs > 0 && s.outputs > 0;
+  for (int k = 0; k < s.inputs || k < s.outputs; ++k) {
+    const int in = k < s.inputs ? elements * infos[input_place[k]].bytes : 0;
+    const int out = k < s.outputs ? elements * infos[output_place[k]].bytes : 0;
+    if (k < s.inputs) s.tile_offset[input_place[k]] = s.input_set;
+    if (k < s.outputs) s.tile_offset[output_place[k]] = s.in_place ? s.input_set : s.output_set;
+    s.input_set += s.in_place ? (in > out ? in : out) : in;
+    s.output_set += s.in_place ? 0 : out;
+  }
+  return s;
+}
+
+// How many sets of buffers fit. Sets of inputs divide the sub-tiles, so that a sub-tile has a fixed
+// one (a running one costs registers).
+struct BufferSets {
+  int inputs = 0, outputs = 0;
+};
+constexpr BufferSets fit_sets(int input_set, int output_set, int sub_tiles, int bytes) {
+  constexpr int kMost = 4;
+  BufferSets sets{input_set > 0 ? 1 : 0, output_set > 0 ? 1 : 0};
+  const auto fits = [&](int in, int out) { return in * input_set + out * output_set <= bytes; };
+  if (!fits(sets.inputs, sets.outputs)) return {-1, -1};
+  for (int n = 2; n <= kMost; ++n) {
+    if (input_set > 0 && sub_tiles % n == 0 && fits(n, sets.outputs)) sets.inputs = n;
+    if (output_set > 0 && fits(sets.inputs, n)) sets.outputs = n;
+  }
+  return sets;
+}
+
+}  // namespace coda::epilogue

@@ -1,0 +1,189 @@
+// A consumer: a warpgroup that multiplies its tiles and runs the program on them.
+#pragma once
+#include "coda/epilogue/driver.h"
+#include "coda/kernel/producer.h"
+
+namespace coda::kernel {
+inline namespace CODA_TARGET {
+
+constexpr hw::Contiguous contiguous(OperandMajor major) {
+  return major == OperandMajor::kContraction ? hw::Contiguous::kContraction : hw::Contiguous::kRows;
+}
+
+template <class K>
+class Consumer {
+  using Program = typename K::Program;
+  using Accumulators = float[K::kRowBlocks][K::kRegisters];
+  static constexpr uint32_t kTurnBarrier = 1;  // and the next: "consumer w may start its mainloop"
+
+ public:
+  CODA_DEVICE Consumer(const Arguments<Program>& arguments, uint32_t shared, uint32_t rank,
+                       uint32_t consumer, uint32_t warp)
+      : grid_(arguments.grid),
+        shared_(shared),
+        barriers_(shared + K::kOffsetBarriers),
+        rank_(rank),
+        consumer_(consumer),
+        driver_(arguments, thread_in(shared, consumer, warp), barriers_, consumer) {}
+
+  CODA_DEVICE void run(uint32_t cluster) {
+    if (K::kPingpong && consumer_ == 1) hw::named_arrive(kTurnBarrier, 256);  // consumer 0 begins
+    const uint32_t step = K::kPingpong ? 2 * grid_.clusters : grid_.clusters;
+    uint32_t turn = 0;
+    for (uint32_t tile = cluster + (K::kPingpong ? consumer_ * grid_.clusters : 0);
+         tile < grid_.tiles; tile += step, ++turn) {
+      Accumulators accumulators;
+      // The hand-over also keeps the parity waits unambiguous: all earlier blocks have arrived.
+      if constexpr (K::kPingpong) hw::named_sync(kTurnBarrier + consumer_, 256);
+      multiply(accumulators, turn, tile + grid_.clusters < grid_.tiles);
+      place(tile);
+      if constexpr (K::kStaging.vector_bytes > 0) {
+        hw::mbarrier_wait(barriers_ + (K::kVectorFull + consumer_) * 8, turn & 1);
+      }
+      driver_.run(accumulators, turn);
+      if constexpr (K::kStaging.vector_bytes > 0) {
+        hw::warp_sync();
+        if (hw::lane() == 0) hw::mbarrier_arrive(barriers_ + (K::kVectorEmpty + consumer_) * 8);
+      }
+    }
+    if constexpr (K::kOwesLast) {
+      if (turn > 0) driver_.give_back_last();
+    }
+    hw::bulk_wait();
+  }
+
+ private:
+  static CODA_DEVICE epilogue::EpilogueThread thread_in(uint32_t shared, uint32_t consumer,
+                                                        uint32_t warp) {
+    epilogue::EpilogueThread thread{};
+    thread.lane = hw::lane();
+    thread.warp = warp;
+    thread.input = shared + K::kOffsetEpilogue + consumer * K::kEpilogueBytes;
+    thread.output = thread.input + K::kInputBytes;
+    thread.vectors = shared + K::kOffsetVectors + consumer * K::kVectorBytes;
+    thread.columns = shared + K::kOffsetColumns + consumer * K::kColumnBytes;
+    return thread;
+  }
+
+  CODA_DEVICE void place(uint32_t tile) {
+    const TilePlace place =
+        tile_place(grid_, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
+    epilogue::EpilogueThread& thread = driver_.thread();
+    thread.segment = place.segment();
+    thread.row = place.row + static_cast<int>(rank_row<K>(rank_)) * K::kRows +
+                 (K::kPingpong ? 0 : static_cast<int>(consumer_) * K::kConsumerRows) +
+                 static_cast<int>(thread.warp) * 16;
+    thread.column = place.column + static_cast<int>(rank_column<K>(rank_)) * K::kColumns;
+    thread.rows_end = grid_.rows.size[place.row_segment];
+    thread.columns_end = grid_.columns.size[place.column_segment];
+    thread.row_origin = grid_.rows.origin[place.row_segment];
+    thread.column_origin = grid_.columns.origin[place.column_segment];
+    thread.row_partial = grid_.columns.partial[place.column_segment];
+    thread.column_partial = grid_.rows.partial[place.row_segment];
+  }
+
+  // The barrier that this lane frees a stage on, for its warp: one lane per block that writes into
+  // this one, those of its column of the cluster first, then the others of its row.
+  CODA_DEVICE uint32_t empty_barrier() const {
+    const uint32_t empty = barriers_ + K::kEmpty * 8;
+    if constexpr (K::kCluster == 1) {
+      return empty;
+    } else {
+      const uint32_t row = rank_row<K>(rank_), column = rank_column<K>(rank_);
+      const uint32_t lane = hw::lane_again(), other = lane - K::kClusterRows;
+      const uint32_t across = other + (other >= column ? 1 : 0);
+      const uint32_t peer = lane < K::kClusterRows ? lane + column * K::kClusterRows
+                            : lane < K::kLinks     ? row + across * K::kClusterRows
+                                                   : rank_;
+      return hw::cluster_address(empty, peer);
+    }
+  }
+  static CODA_DEVICE void release(uint32_t barrier) {
+    if constexpr (K::kCluster > 1) {
+      hw::mbarrier_arrive_cluster(barrier);
+    } else {
+      hw::mbarrier_arrive(barrier);
+    }
+  }
+
+  static CODA_DEVICE void pin(Accumulators& accumulators) {
+    CODA_UNROLL
+    for (int r = 0; r < K::kRowBlocks; ++r) {
+      CODA_UNROLL
+      for (int i = 0; i < K::kRegisters; ++i) hw::pin(accumulators[r][i]);
+    }
+  }
+
+  CODA_DEVICE void multiply(Accumulators& accumulators, uint32_t turn, bool more) {
+    const int blocks = grid_.depth_blocks;
+    if (blocks == 0) {
+      CODA_UNROLL
+      for (int r = 0; r < K::kRowBlocks; ++r) {
+        CODA_UNROLL
+        for (int i = 0; i < K::kRegisters; ++i) accumulators[r][i] = 0.0f;
+      }
+    }
+    const uint32_t empty = empty_barrier();
+    const bool releases = hw::lane_again() < K::kLinks;
+    const uint32_t first =
+        (K::kPingpong ? 2 * turn + consumer_ : turn) * static_cast<uint32_t>(blocks);
+    uint32_t stage = first % K::kStages, phase = first / K::kStages & 1, before = 0;
+    CODA_NO_UNROLL
+    for (int block = 0; block < blocks; ++block) {
+      hw::mbarrier_wait(barriers_ + (K::kFull + stage) * 8, phase);
+      pin(accumulators);
+      multiply_stage(accumulators, stage, block > 0);
+      pin(accumulators);
+      hw::template wgmma_wait<1>();  // the block before has read its stage
+      if (block > 0 && releases) release(empty + before * 8);
+      if constexpr (K::kOwesLast) {
+        if (block == 0 && turn > 0) driver_.give_back_last();
+      }
+      before = stage;
+      if (++stage == K::kStages) {
+        stage = 0;
+        phase ^= 1;
+      }
+    }
+    if constexpr (K::kOwesLast) {
+      if (blocks == 0 && turn > 0) driver_.give_back_last();
+    }
+    if constexpr (K::kPingpong) {
+      if (more) hw::named_arrive(kTurnBarrier + (consumer_ ^ 1), 256);
+    }
+    hw::template wgmma_wait<0>();
+    pin(accumulators);
+    if (blocks > 0 && releases) release(empty + before * 8);
+  }
+
+  // Both majors hold 64 rows of A in 64 · 128 consecutive bytes; 16 contraction steps are 32 bytes of
+  // a line, or 16 lines of a box.
+  CODA_DEVICE void multiply_stage(Accumulators& accumulators, uint32_t stage, bool accumulate) {
+    constexpr hw::Contiguous kA = contiguous(K::kA), kB = contiguous(K::kB);
+    constexpr uint32_t kStepA = kA == hw::Contiguous::kContraction ? 32 : 16 * 128;
+    constexpr uint32_t kStepB = kB == hw::Contiguous::kContraction ? 32 : 16 * 128;
+    const uint32_t own = K::kPingpong ? 0 : consumer_ * (K::kConsumerRows * kBlockDepth * 2);
+    const uint64_t a =
+        hw::template wgmma_descriptor<kA>(shared_ + K::kOffsetA + own) + stage * (K::kBytesA >> 4);
+    const uint64_t b =
+        hw::template wgmma_descriptor<kB>(shared_ + K::kOffsetB) + stage * (K::kBytesB >> 4);
+    hw::wgmma_fence();
+    CODA_UNROLL
+    for (int k = 0; k < kBlockDepth / 16; ++k) {
+      CODA_UNROLL
+      for (int r = 0; r < K::kRowBlocks; ++r) {
+        hw::template wgmma<typename K::Element, K::kAllColumns, kA, kB>(
+            accumulators[r], a + (r * 64 * kBlockDepth * 2 >> 4) + (k * kStepA >> 4),
+            b + (k * kStepB >> 4), k > 0 || accumulate);
+      }
+    }
+    hw::wgmma_commit();
+  }
+
+  const Grid& grid_;
+  uint32_t shared_, barriers_, rank_, consumer_;
+  epilogue::Driver<K, Arguments<Program>> driver_;
+};
+
+}  // namespace CODA_TARGET
+}  // namespace coda::kernel

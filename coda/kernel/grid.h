@@ -1,0 +1,62 @@
+// The problem as the kernel sees it: segments in tiles, and the order in which clusters take them.
+#pragma once
+#include "coda/program/ports.h"
+
+namespace coda::kernel {
+
+// One direction of the output: segments, each starting a new tile. Tiles are those of a cluster.
+struct Axis {
+  int segments = 1;
+  int size[kMaxSegments] = {};        // elements
+  int64_t origin[kMaxSegments] = {};  // first element in the whole problem
+  int partial[kMaxSegments] = {};     // partials of 64 before the segment
+  int first_tile[kMaxSegments] = {};
+};
+
+struct Grid {
+  Axis rows, columns;
+  int depth_segments = 1;
+  int depth[kMaxSegments] = {};  // of the contraction
+  int depth_blocks = 0;          // in all its segments
+  uint32_t row_tiles = 0, column_tiles = 0, tiles = 0;
+  uint32_t group = 1;  // tile rows that are walked together
+  uint32_t clusters = 0;
+};
+
+struct TilePlace {
+  int row_segment, column_segment;
+  int row, column;  // of the cluster's tile, within its segments
+
+  CODA_HD int segment() const { return row_segment + column_segment; }
+};
+
+// Segment of a tile along an axis; the tile becomes its number within.
+CODA_HD int find_segment(const Axis& axis, int& tile) {
+  int segment = 0;
+  CODA_UNROLL
+  for (int s = 1; s < kMaxSegments; ++s) {
+    if (s < axis.segments && tile >= axis.first_tile[s]) segment = s;
+  }
+  tile -= axis.first_tile[segment];
+  return segment;
+}
+
+// Groups of `group` tile rows, walked column by column; every other group from right to left, so
+// that what was last in L2 is used first.
+CODA_HD TilePlace tile_place(const Grid& grid, uint32_t tile, int tile_rows, int tile_columns) {
+  const uint32_t per_group = grid.group * grid.column_tiles;
+  const uint32_t group = tile / per_group, within = tile - group * per_group;
+  const uint32_t first = group * grid.group;
+  const uint32_t left = grid.row_tiles - first, rows = left < grid.group ? left : grid.group;
+  const uint32_t across = within / rows;
+  int row = static_cast<int>(first + (within - across * rows));
+  int column = static_cast<int>((group & 1) != 0 ? grid.column_tiles - 1 - across : across);
+  TilePlace place;
+  place.row_segment = find_segment(grid.rows, row);
+  place.column_segment = find_segment(grid.columns, column);
+  place.row = row * tile_rows;
+  place.column = column * tile_columns;
+  return place;
+}
+
+}  // namespace coda::kernel

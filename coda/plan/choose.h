@@ -1,0 +1,21 @@
+// Which of a program's kernels runs a problem: of those compiled for its types, majors and given
+// ports, the one predicted to be fastest. Pure functions; host only.
+#pragma once
+#include "coda/plan/predict.h"
+
+namespace coda::plan {
+
+std::string config_name(const kernel::TileConfig& config);  // "pp128x192_s5_c2x1_n32"
+
+// Whether the kernel is compiled for this: operand type, majors, and exactly the optional ports that
+// are given.
+bool fits(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,
+          const OperandView& b);
+
+// The fastest by prediction of those that fit; of equals the first. Throws coda::Error that says what
+// is not compiled, and what is.
+const KernelEntry& choose(std::span<const KernelEntry> kernels, const ProgramView& program,
+                          const Problem& problem, const OperandView& a, const OperandView& b,
+                          const Device& device);
+
+}  // namespace coda::plan

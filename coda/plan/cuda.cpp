@@ -1,0 +1,170 @@
+#include "coda/plan/cuda.h"
+
+#include <fmt/format.h>
+
+#include "coda/core/error.h"
+#include "coda/plan/per_device.h"
+
+namespace coda::cuda {
+namespace {
+
+constexpr int64_t kTmaBytes = 16;  // base addresses and pitches
+
+// Makes a device the current one, for the calls that look at it. Set even where it is already: a
+// thread that has not touched the runtime yet has no context, which the driver's calls ask for.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    check(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = before_ != device;
+  }
+  ~CurrentDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+plan::Device ask_device(int device) {
+  int major = 0, minor = 0;
+  plan::Device result;
+  const auto ask = [&](int& value, cudaDeviceAttr attribute) {
+    check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+  };
+  ask(major, cudaDevAttrComputeCapabilityMajor);
+  ask(minor, cudaDevAttrComputeCapabilityMinor);
+  ask(result.multiprocessors, cudaDevAttrMultiProcessorCount);
+  if (major != 9) {  // sm_90a code runs on nothing else
+    throw Error(
+        fmt::format("expected a GPU of compute capability 9.0 (Hopper), device {} has {}.{}",
+                    device, major, minor));
+  }
+  return result;
+}
+
+void check_device_memory(const std::string& program, const std::string& argument,
+                         const void* pointer, int device) {
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes");
+  if (attributes.type == cudaMemoryTypeManaged) return;
+  if (attributes.type != cudaMemoryTypeDevice) {
+    fail_argument(program, argument, fmt::format("memory of device {}", device),
+                  fmt::format("host memory at {}", pointer));
+  }
+  if (attributes.device != device) {
+    fail_argument(program, argument, fmt::format("memory of device {}", device),
+                  fmt::format("memory of device {}", attributes.device));
+  }
+}
+
+// What TMA moves: base and pitch.
+void check_lines(const std::string& program, const std::string& argument, const TensorView& view) {
+  const int64_t elements = kTmaBytes / view.element_bytes;
+  if (reinterpret_cast<uintptr_t>(view.data) % kTmaBytes != 0) {
+    fail_argument(program, argument,
+                  fmt::format("data aligned to {} bytes on the GPU (begin a slice at a multiple of "
+                              "{} elements, or copy it)",
+                              kTmaBytes, elements),
+                  fmt::format("address {}", view.data));
+  }
+  if (view.lines() > 1 && view.ld * view.element_bytes % kTmaBytes != 0) {
+    fail_argument(program, argument,
+                  fmt::format("a leading dimension that is a multiple of {} elements ({} bytes) on "
+                              "the GPU (pad the lines to {})",
+                              elements, kTmaBytes, (view.ld + elements - 1) / elements * elements),
+                  fmt::format("{}", view.ld));
+  }
+}
+
+void check_operand(const std::string& program, const std::string& letter,
+                   const OperandView& operand, int device) {
+  for (int i = 0; i < operand.accumulators; ++i) {
+    for (int s = 0; s < operand.segments; ++s) {
+      const TensorView& view = operand.part[i][s];
+      if (view.empty()) continue;
+      check_device_memory(program, letter, view.data, device);
+      check_lines(program, letter, view);
+    }
+  }
+}
+
+// A port that is one tensor for several segments: each segment begins inside its lines.
+void check_segments(const std::string& program, const PortView& port, const Segments& columns) {
+  const int64_t elements = kTmaBytes / port.element_bytes;
+  for (int s = 1; s < columns.count; ++s) {
+    if (columns.size(s) == 0 || columns.begin[s] % elements == 0) continue;
+    fail_argument(program, port.name,
+                  fmt::format("segments of N that begin at multiples of {} columns ({} bytes) on "
+                              "the GPU (or a port with a tensor per segment)",
+                              elements, kTmaBytes),
+                  fmt::format("one that begins at {}", columns.begin[s]));
+  }
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // said here, not by the next call that somebody makes
+  throw Error(
+      fmt::format("{}: {} ({})", call, cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
+const plan::Device& device_facts(int device) {
+  static PerDevice<plan::Device> facts;
+  return facts.get(device, [&] { return ask_device(device); });
+}
+
+void validate_device(const ProgramView& program, const Problem& problem, const OperandView& a,
+                     const OperandView& b, int device) {
+  device_facts(device);
+  check_operand(program.name, "A", a, device);
+  check_operand(program.name, "B", b, device);
+  for (const PortView& port : program.ports) {
+    if (!port.given) continue;
+    if (port.kind == PortKind::kScalar) {
+      if (port.scalar_pointer != nullptr) {
+        check_device_memory(program.name, port.name, port.scalar_pointer, device);
+      }
+      continue;
+    }
+    const bool tile = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore;
+    for (int s = 0; s < port.segments; ++s) {
+      const TensorView& view = port.view[s];
+      if (view.empty()) continue;
+      check_device_memory(program.name, port.name, view.data, device);
+      if (tile) check_lines(program.name, port.name, view);
+    }
+    if (tile && port.segments == 1) check_segments(program.name, port, problem.columns);
+  }
+}
+
+void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
+                   const plan::LaunchRequest& request, const Target& target) {
+  const Problem& problem = *request.problem;
+  if (target.kernel != nullptr && !plan::fits(*target.kernel, view, *request.a, *request.b)) {
+    throw Error(
+        fmt::format("{}: the kernel asked for, {}, is not compiled for these operands and "
+                    "ports",
+                    view.name, plan::config_name(target.kernel->config)));
+  }
+  const plan::KernelEntry& kernel = target.kernel != nullptr
+                                        ? *target.kernel
+                                        : plan::choose(kernels, view, problem, *request.a,
+                                                       *request.b, device_facts(target.device));
+  try {
+    const CurrentDevice current(target.device);
+    kernel.launch(request, &target);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: M = {}, N = {}, K = {}, configuration {}: {}", view.name,
+                            problem.M(), problem.N(), problem.K(), plan::config_name(kernel.config),
+                            error.what()));
+  }
+}
+
+}  // namespace coda::cuda

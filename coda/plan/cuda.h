@@ -1,0 +1,46 @@
+// Programs on the GPU: validated, a kernel chosen, tensor maps made, launched on the caller's stream.
+// Nothing is allocated on the device, synchronised or compiled here, so that launches may be captured
+// into CUDA graphs and come from several threads.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "coda/plan/choose.h"
+
+namespace coda::cuda {
+
+// Where a launch goes.
+struct Target {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  const plan::KernelEntry* kernel = nullptr;  // instead of the chosen one; it has to fit
+};
+
+// Throws coda::Error that names the call, unless status is success.
+void check(cudaError_t status, const char* call);
+
+// Of the device, which must have capability 9.0; asked for once.
+const plan::Device& device_facts(int device);
+
+// The kernels of a program; defined where the program is instantiated for the GPU (launch.cuh).
+template <class P>
+std::span<const plan::KernelEntry> kernels_of();
+
+// Checks that only the GPU has: memory of that device; 16-byte base, pitch and segments of what TMA
+// moves.
+void validate_device(const ProgramView& program, const Problem& problem, const OperandView& a,
+                     const OperandView& b, int device);
+
+// On target.device, whatever the current one is. Errors carry the problem and the configuration.
+void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
+                   const plan::LaunchRequest& request, const Target& target);
+
+template <class P>
+void run(const P& program, const OperandView& a, const OperandView& b, const Target& target) {
+  const ProgramView view = describe(program);
+  const Problem problem = validate(view, a, b);
+  validate_device(view, problem, a, b, target.device);
+  if (problem.M() == 0 || problem.N() == 0) return;
+  launch_chosen(kernels_of<P>(), view, {&program, &problem, &a, &b}, target);
+}
+
+}  // namespace coda::cuda

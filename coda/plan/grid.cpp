@@ -1,0 +1,67 @@
+#include "coda/plan/grid.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace coda::plan {
+namespace {
+
+int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by - 1) / by); }
+
+kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
+  kernel::Axis axis;
+  axis.segments = segments.count;
+  int partials = 0;
+  tiles = 0;
+  for (int s = 0; s < segments.count; ++s) {
+    axis.size[s] = static_cast<int>(segments.size(s));
+    axis.origin[s] = segments.begin[s];
+    axis.partial[s] = partials;
+    axis.first_tile[s] = static_cast<int>(tiles);
+    partials += divide_up(segments.size(s), kPartialWidth);
+    tiles += static_cast<uint32_t>(divide_up(segments.size(s), tile));
+  }
+  return axis;
+}
+
+// The tiles in flight form a patch of `group` rows: the one that touches the least of A and B.
+uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int accumulators) {
+  constexpr uint32_t kMost = 64;
+  uint32_t best = 1;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (uint32_t n = 1; n <= std::min(grid.row_tiles, kMost); ++n) {
+    const int64_t across = (grid.clusters + n - 1) / n;
+    const int64_t touched = int64_t{n} * tile.rows + across * tile.columns * accumulators;
+    if (touched < least) {
+      least = touched;
+      best = n;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+ClusterTile cluster_tile(const kernel::TileConfig& config, int accumulators) {
+  return {config.rows * config.cluster_rows,
+          config.columns / accumulators * config.cluster_columns};
+}
+
+kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config, int accumulators,
+                       int active_clusters) {
+  const ClusterTile tile = cluster_tile(config, accumulators);
+  kernel::Grid grid;
+  grid.rows = make_axis(problem.rows, tile.rows, grid.row_tiles);
+  grid.columns = make_axis(problem.columns, tile.columns, grid.column_tiles);
+  grid.depth_segments = problem.contraction.count;
+  for (int s = 0; s < problem.contraction.count; ++s) {
+    grid.depth[s] = static_cast<int>(problem.contraction.size(s));
+    grid.depth_blocks += divide_up(problem.contraction.size(s), kernel::kBlockDepth);
+  }
+  grid.tiles = grid.row_tiles * grid.column_tiles;
+  grid.clusters = std::min(grid.tiles, static_cast<uint32_t>(active_clusters));
+  grid.group = choose_group(grid, tile, accumulators);
+  return grid;
+}
+
+}  // namespace coda::plan

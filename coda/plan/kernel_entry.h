@@ -1,0 +1,31 @@
+// A compiled kernel of a program, whatever its type, and how it is chosen and launched. Host only.
+#pragma once
+#include <span>
+#include <string>
+
+#include "coda/kernel/config.h"
+#include "coda/program/problem.h"
+
+namespace coda::plan {
+
+// What a launch is asked to do: the problem has been validated.
+struct LaunchRequest {
+  const void* program = nullptr;
+  const Problem* problem = nullptr;
+  const OperandView *a = nullptr, *b = nullptr;
+};
+
+struct KernelEntry {
+  DType operand = DType::kBf16;
+  kernel::TileConfig config;
+  kernel::OperandMajor a = kernel::OperandMajor::kContraction;
+  kernel::OperandMajor b = kernel::OperandMajor::kContraction;
+  uint32_t given = 0;  // optional ports, by place
+  int accumulators = 1;
+  int shared_bytes = 0;
+  bool any_columns = false;  // else only outputs whose lines are multiples of 16 bytes
+  // target: a cuda::Target or a sim::LaunchOptions, as the executor has it.
+  void (*launch)(const LaunchRequest& request, const void* target) = nullptr;
+};
+
+}  // namespace coda::plan

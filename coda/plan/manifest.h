@@ -1,0 +1,34 @@
+// Which kernels a program is compiled to: catalogue/x_kernels.h specialises Manifest for its
+// programs; the GPU's build and the simulator read it.
+#pragma once
+#include "coda/kernel/traits.h"
+
+namespace coda::plan {
+
+template <class... K>
+struct KernelList {};
+
+// Kernels: a KernelList. The first one is in every build.
+template <class P>
+struct Manifest;
+
+// KernelTraits by what they are for. T: of the operands. kTile: place in kernel::kTileConfigs.
+// kGiven: bit i for port i, of the optional ones.
+template <class P, class T, int kTile, uint32_t kGiven = 0>
+using Forward =  // A [M, K], B [N, K]
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
+                         kernel::OperandMajor::kContraction, kGiven>;
+template <class P, class T, int kTile, uint32_t kGiven = 0>
+using InputGrad =  // dX = dZ W: A [M, K], B stored [K, N]
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
+                         kernel::OperandMajor::kRows, kGiven>;
+template <class P, class T, int kTile, uint32_t kGiven = 0>
+using WeightGrad =  // dW = dZᵀ X: A stored [K, M], B stored [K, N]
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows, kernel::OperandMajor::kRows,
+                         kGiven>;
+template <class P, class T, int kTile, uint32_t kGiven = 0>
+using TransposedA =  // A stored [K, M], B [N, K]
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows,
+                         kernel::OperandMajor::kContraction, kGiven>;
+
+}  // namespace coda::plan
