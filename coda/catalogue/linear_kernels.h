@@ -1,0 +1,31 @@
+// What Linear is compiled to for the GPU.
+#pragma once
+#include "coda/catalogue/linear.h"
+#include "coda/plan/manifest.h"
+
+namespace coda::plan {
+
+template <>
+struct Manifest<catalogue::Linear<bf16>> {
+  using P = catalogue::Linear<bf16>;
+  static constexpr uint32_t kC = 1 << 2, kBias = 1 << 3;
+  using Kernels =
+      KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 2>, Forward<P, bf16, 3>, Forward<P, bf16, 6>,
+                 InputGrad<P, bf16, 0>, InputGrad<P, bf16, 3>, InputGrad<P, bf16, 6>,
+                 WeightGrad<P, bf16, 0>, TransposedA<P, bf16, 0>,  //
+                 Forward<P, bf16, 1, kC>, Forward<P, bf16, 1, kBias>>;
+};
+
+template <>
+struct Manifest<catalogue::Linear<fp16>> {
+  using P = catalogue::Linear<fp16>;
+  using Kernels = KernelList<Forward<P, fp16, 0>, Forward<P, fp16, 3>>;
+};
+
+template <>
+struct Manifest<catalogue::Linear<float>> {
+  using P = catalogue::Linear<float>;
+  using Kernels = KernelList<Forward<P, bf16, 1>>;
+};
+
+}  // namespace coda::plan

@@ -1,0 +1,24 @@
+// What LinearResidualNorm, kept and folded, is compiled to for the GPU.
+#pragma once
+#include "coda/catalogue/linear_residual_norm.h"
+#include "coda/plan/manifest.h"
+
+namespace coda::plan {
+
+template <>
+struct Manifest<catalogue::LinearResidualNorm<bf16>> {
+  using P = catalogue::LinearResidualNorm<bf16>;
+  static constexpr uint32_t kBias = 1 << 1;
+  using Kernels = KernelList<Forward<P, bf16, 1>, Forward<P, bf16, 2>, Forward<P, bf16, 4>,
+                             Forward<P, bf16, 1, kBias>>;
+};
+
+template <>
+struct Manifest<catalogue::LinearResidualNormFolded<bf16>> {
+  using P = catalogue::LinearResidualNormFolded<bf16>;
+  static constexpr uint32_t kBias = 1 << 1;
+  using Kernels = KernelList<Forward<P, bf16, 1>, Forward<P, bf16, 0>, Forward<P, bf16, 4>,
+                             Forward<P, bf16, 5>, Forward<P, bf16, 1, kBias>>;
+};
+
+}  // namespace coda::plan

@@ -1,0 +1,18 @@
+// What LinearSwiglu is compiled to for the GPU.
+#pragma once
+#include "coda/catalogue/linear_swiglu.h"
+#include "coda/plan/manifest.h"
+
+namespace coda::plan {
+
+template <>
+struct Manifest<catalogue::LinearSwiglu<bf16>> {
+  using P = catalogue::LinearSwiglu<bf16>;
+  static constexpr uint32_t kRstd = 1 << 0, kGateUp = 3 << 1;
+  using Kernels =
+      KernelList<Forward<P, bf16, 4, kRstd | kGateUp>, Forward<P, bf16, 1, kRstd | kGateUp>,
+                 Forward<P, bf16, 3, kRstd | kGateUp>, Forward<P, bf16, 6, kRstd | kGateUp>,
+                 Forward<P, bf16, 4, kRstd>, Forward<P, bf16, 1, kGateUp>>;
+};
+
+}  // namespace coda::plan

@@ -1,0 +1,25 @@
+#include "coda/catalogue/linear_weight_grad.h"
+
+#include "coda/catalogue/gpu.h"
+#include "coda/catalogue/linear_weight_grad_reference.h"
+
+namespace coda::catalogue {
+
+const Operation& linear_weight_grad_operation();  // the build collects it in operations()
+
+const Operation& linear_weight_grad_operation() {
+  static const Operation operation{
+      .name = "linear_weight_grad",
+      .formula = "out = A Bᵀ + c, A = dZᵀ, B = Xᵀ",
+      .summary = "Gradient of a weight; with c in the memory of out it adds to an existing one.",
+      .variants = {variant<LinearWeightGrad<bf16>>("bf16", DType::kBf16,
+                                                   on_gpu<LinearWeightGrad<bf16>>()),
+                   variant<LinearWeightGrad<float>>("bf16-fp32", DType::kBf16,
+                                                    on_gpu<LinearWeightGrad<float>>()),
+                   variant<LinearWeightGrad<float>>("fp32", DType::kFp32)},
+      .reference = &linear_weight_grad_reference,
+      .exact = {"out"}};
+  return operation;
+}
+
+}  // namespace coda::catalogue

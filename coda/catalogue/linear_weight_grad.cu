@@ -1,0 +1,16 @@
+#include "coda/catalogue/linear_weight_grad_kernels.h"
+#include "coda/plan/launch.cuh"
+
+namespace coda::cuda {
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearWeightGrad<float>>() {
+  return entries(plan::Manifest<catalogue::LinearWeightGrad<float>>::Kernels{});
+}
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearWeightGrad<bf16>>() {
+  return entries(plan::Manifest<catalogue::LinearWeightGrad<bf16>>::Kernels{});
+}
+
+}  // namespace coda::cuda

@@ -1,0 +1,5 @@
+#include "coda/catalogue/linear_weight_grad.h"
+#include "coda/cpu/instantiate.h"
+
+template struct coda::cpu::Epilogue<coda::catalogue::LinearWeightGrad<coda::bf16>>;
+template struct coda::cpu::Epilogue<coda::catalogue::LinearWeightGrad<float>>;
