@@ -1,0 +1,42 @@
+# `make help` lists what there is. Everything runs scripts/setup.sh first, which does nothing when
+# all is installed.
+.PHONY: help setup build run test bench format lint clean
+.DEFAULT_GOAL := build
+
+help:
+	@echo "make build    compile; leaves the command build/coda"
+	@echo "make run      build, check every operation, print the CPU benchmark table"
+	@echo "make test     everything that must pass before a change is merged"
+	@echo "make bench    measure on this machine; writes runs/bench.json"
+	@echo "make format   clang-format and ruff, in place"
+	@echo "make lint     clang-tidy over all files, and the format check"
+	@echo "make setup    install what is missing (Debian packages, a .venv)"
+	@echo "make clean    remove the build folders"
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@cmake --preset default --log-level=WARNING >/dev/null
+	@cmake --build --preset default --target coda_command coda_shared
+
+run: build
+	build/coda check --cases 50
+	build/coda bench
+
+test:
+	@scripts/test.sh
+
+bench: build
+	@mkdir -p runs
+	build/coda bench --json runs/bench.json
+
+format: setup
+	@scripts/format.sh
+
+lint: build
+	@.venv/bin/python scripts/lint.py --all
+	@scripts/format.sh --check
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Everything that must pass before a change is merged; stops at the first step that fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=$(nproc)
+python=.venv/bin/python
+report=()
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  "$@" || {
+    echo "make test: failed at '$name'"
+    exit 1
+  }
+  report+=("$(printf '%5d s  %s' $((SECONDS - start)) "$name")")
+}
+
+build() {  # preset, targets
+  local preset=$1
+  shift
+  cmake --preset "$preset" >/dev/null && cmake --build --preset "$preset" "$@"
+}
+
+# The sanitizers' memory layout has no room for all the address randomisation of recent kernels.
+fixed_addresses=()
+if setarch -R true 2>/dev/null; then fixed_addresses=(setarch -R); fi
+
+sanitizer() {  # preset
+  build "$1" --target coda_tests &&
+    "${fixed_addresses[@]}" ctest --preset "$1" -j "$jobs" --no-tests=error
+}
+
+exports() {
+  local others
+  others=$(nm -D --defined-only build/lib/libcoda.so | awk '$3 !~ /^coda_/')
+  [[ -z $others ]] || { echo "libcoda.so shows more than the C API:" "$others" && false; }
+}
+
+# A user's program outside this repository, against the installed package.
+user_program() {
+  local prefix=$scratch/prefix program=$scratch/user_program
+  cp -r examples/user_program "$program" &&
+    cmake --install build --prefix "$prefix" >/dev/null &&
+    cmake -S "$program" -B "$program/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >/dev/null &&
+    cmake --build "$program/build" &&
+    "$program/build/scaled_relu" &&
+    $python scripts/check_isa_symbols.py "$program/build"
+}
+
+step "setup" scripts/setup.sh
+step "format" scripts/format.sh --check
+step "documentation" $python scripts/check_docs.py
+step "build" build default
+step "includes" $python scripts/check_includes.py
+step "symbols per instruction set" $python scripts/check_isa_symbols.py
+step "symbols of libcoda.so" exports
+step "tests" ctest --preset default -j "$jobs" --no-tests=error
+step "clang-tidy on what changed" $python scripts/lint.py
+step "user program" user_program
+step "AddressSanitizer, UndefinedBehaviorSanitizer" sanitizer asan
+step "ThreadSanitizer" sanitizer tsan
+
+printf '%s\n' "" "${report[@]}"
+echo "make test: all passed in $SECONDS s"
