@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "coda/core/error.h"
+#include "coda/tools/bench.h"
+#include "coda/tools/command_line.h"
+#if defined(CODA_HAS_CUDA)
+#include "coda/tools/cuda_bench.h"
+#endif
+#include "coda/tools/machine.h"
+#include "coda/tools/progress.h"
+
+namespace coda::tools {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> operations, shapes, dtypes, variants;
+  std::string backend = "cpu", json, isa;
+  int threads = 2, rounds = 20;
+  bool all_ports = false;
+};
+
+Shape parse_shape(const std::string& text) {
+  int64_t extent[3] = {};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  bool good = true;
+  for (int i = 0; i < 3 && good; ++i) {
+    const auto [next, error] = std::from_chars(at, end, extent[i]);
+    good = error == std::errc() && extent[i] > 0 && extent[i] <= 1 << 30 &&
+           (i == 2 ? next == end : next != end && *next == 'x');
+    at = next + 1;
+  }
+  if (!good) {
+    throw Error(fmt::format("--shape: expected MxNxK such as 4096x2048x2048, got '{}'", text));
+  }
+  return {extent[0], extent[1], extent[2]};
+}
+
+DType parse_dtype(const std::string& name) {
+  for (const DType type : {DType::kBf16, DType::kFp16, DType::kFp32}) {
+    if (name == dtype_name(type)) return type;
+  }
+  throw Error(fmt::format("--dtype: expected bf16, fp16 or fp32, got '{}'", name));
+}
+
+BenchOptions read(const Arguments& arguments) {
+  BenchOptions options;
+  options.threads = arguments.threads;
+  options.rounds = arguments.rounds;
+  options.all_ports = arguments.all_ports;
+  for (const std::string& name : arguments.operations) {
+    options.operations.push_back(&catalogue::find_operation(name));
+  }
+  if (arguments.operations.empty()) {
+    const auto all = catalogue::operations();
+    options.operations.assign(all.begin(), all.end());
+  }
+  for (const std::string& text : arguments.shapes) options.shapes.push_back(parse_shape(text));
+  if (options.shapes.empty()) {
+    options.shapes = {{1024, 1024, 1024}, {4096, 2048, 2048}, {2048, 5632, 2048}};
+  }
+  for (const std::string& name : arguments.dtypes) options.dtypes.push_back(parse_dtype(name));
+  for (const std::string& name : arguments.variants) {
+    // One operation is enough to have it; where only one was asked for, it says what it has.
+    const bool known = std::ranges::any_of(options.operations, [&](const auto* operation) {
+      return std::ranges::count(operation->variants, name, &catalogue::Variant::name) > 0;
+    });
+    if (!known) catalogue::find_variant(*options.operations.front(), name);
+    options.variants.push_back(name);
+  }
+  if (!arguments.isa.empty()) options.isa = cpu::parse_isa(arguments.isa);
+  return options;
+}
+
+void require_writable(const std::string& name) {  // before minutes of measuring
+  if (!name.empty() && !std::ofstream(name, std::ios::app)) {
+    throw Error(fmt::format("--json: cannot write '{}'", name));
+  }
+}
+
+void write(const std::string& name, const std::string& text) {
+  if (name.empty()) return;
+  std::ofstream file(name, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Error(fmt::format("--json: cannot write '{}'", name));
+  fmt::print("written to {}\n", name);
+}
+
+#if defined(CODA_HAS_CUDA)
+void run_cuda_bench(const Arguments& arguments) {
+  require_writable(arguments.json);
+  const BenchOptions read_options = read(arguments);
+  CudaBenchOptions options{read_options.operations, read_options.shapes, arguments.rounds};
+  if (arguments.shapes.empty()) options.shapes = cuda_bench_shapes();
+  const BenchGpu gpu = describe_gpu();
+  fmt::print("{}; a launch takes the host {:.1f} µs, by name {:.1f} µs; medians of {} rounds\n",
+             gpu.name, gpu.launch_us, gpu.launch_by_name_us, options.rounds);
+  std::fflush(stdout);
+  std::vector<BenchResult> results;
+  {
+    std::optional<Progress> line;
+    results = cuda_bench(options, [&](int64_t done, int64_t total) {
+      if (!line) line.emplace("bench", total);
+      line->show(done);
+    });
+  }
+  write(arguments.json, bench_json(results, gpu));
+  fmt::print("{}\n{}", bench_shapes(results), bench_means(results));
+}
+#endif
+
+void run_cpu_bench(const Arguments& arguments) {
+  const BenchOptions options = read(arguments);
+  require_writable(arguments.json);
+  fmt::print("{}, {} threads, medians of {} rounds\n", machine_name(), options.threads,
+             options.rounds);
+  double load = 0;
+  if (getloadavg(&load, 1) == 1 && load > 0.5) {
+    fmt::print("load average {:.1f}: other programs are running and disturb the figures\n", load);
+  }
+  std::fflush(stdout);
+  std::vector<BenchResult> results;
+  {
+    std::optional<Progress> line;
+    results = bench(options, [&](int64_t done, int64_t total) {
+      if (!line) line.emplace("bench", total);
+      line->show(done);
+    });
+  }
+  fmt::print("{}", bench_table(results));
+  write(arguments.json, bench_json(results));
+}
+
+void run_bench(const Arguments& arguments) {
+  require_backend(arguments.backend);
+#if defined(CODA_HAS_CUDA)
+  if (arguments.backend == "cuda") return run_cuda_bench(arguments);
+#endif
+  run_cpu_bench(arguments);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int&) {
+  CLI::App* command = app.add_subcommand("bench", "Measures operations beside their baselines");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->dtypes = {"bf16", "fp32"};
+  command->add_option("operation", arguments->operations, "Operations to measure; all if left out")
+      ->type_name("");
+  const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
+    return command->add_option(name, value, what)->type_name(type);
+  };
+  option("--backend", arguments->backend, "NAME", "Where to run: cpu, or cuda")->capture_default_str();
+  option("--shape", arguments->shapes, "MxNxK",
+         "N of one accumulator (cuda: N and K of the weight); may be repeated")
+      ->allow_extra_args(false)
+      ->default_str("cpu: 1024x1024x1024 4096x2048x2048 2048x5632x2048");
+  option("--dtype", arguments->dtypes, "TYPE", "Type of all tensors; may be repeated")
+      ->allow_extra_args(false)
+      ->default_str("bf16 fp32");
+  option("--variant", arguments->variants, "NAME", "This variant instead; may be repeated")
+      ->allow_extra_args(false);
+  option("--threads", arguments->threads, "N", "Threads of every contender")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024).description(""));
+  option("--rounds", arguments->rounds, "N", "Rounds that medians are taken of")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000).description(""));
+  option("--isa", arguments->isa, "NAME", "Instruction set; the widest one if left out");
+  command->add_flag("--all-ports", arguments->all_ports, "Give the optional ports too");
+  option("--json", arguments->json, "FILE", "Where to write the results");
+  command->callback([arguments] { run_bench(*arguments); });
+}
+
+}  // namespace coda::tools

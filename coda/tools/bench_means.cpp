@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <map>
+
+#include "coda/tools/bench.h"
+#include "coda/tools/table.h"
+
+namespace coda::tools {
+namespace {
+
+class Mean {
+ public:
+  void add(double value) {
+    logarithms_ += std::log(value);
+    least_ = std::min(least_, value);
+    ++count_;
+  }
+  double value() const { return std::exp(logarithms_ / std::max(count_, 1)); }
+  std::string text() const { return count_ == 0 ? "-" : fmt::format("{:.3f}", value()); }
+  std::string with_least() const {
+    return count_ == 0 ? "-" : fmt::format("{:.3f} ({:.3f})", value(), least_);
+  }
+
+ private:
+  double logarithms_ = 0, least_ = 1e30;
+  int count_ = 0;
+};
+
+// The chosen and the fastest configuration at one shape in one regime.
+struct Speedups {
+  double chosen = 0, best = 0;
+};
+
+std::string shape_text(const BenchResult& r) {
+  return fmt::format("{}x{}x{}", r.shape.M, r.shape.N, r.shape.K);
+}
+
+std::string operation_text(const BenchResult& r) {
+  const std::string ports = r.ports.empty() ? "" : fmt::format(" +{}", fmt::join(r.ports, "+"));
+  return fmt::format("{} {} {}{}", r.operation, r.variant, r.layout, ports);
+}
+
+}  // namespace
+
+std::string bench_shapes(std::span<const BenchResult> results) {
+  std::vector<Table::Column> columns{{"chosen"}};
+  std::vector<std::vector<std::string>> rows;
+  std::map<std::string, size_t> row_of;
+  for (const BenchResult& r : results) {
+    if (!r.chosen) continue;
+    const std::string name = fmt::format("{} {}", operation_text(r), r.regime);
+    if (row_of.empty() || row_of.contains(name)) {
+      if (row_of.empty() || row_of[name] == 0) columns.push_back({shape_text(r), true});
+    }
+    const auto [found, first] = row_of.try_emplace(name, rows.size());
+    if (first) rows.push_back({name});
+    rows[found->second].push_back(fmt::format("{:.3f}", r.speedup()));
+  }
+  Table table(columns);
+  for (auto& row : rows) table.add(std::move(row));
+  return table.text();
+}
+
+std::string bench_means(std::span<const BenchResult> results) {
+  using ByShape = std::map<std::string, Speedups>;
+  std::vector<std::string> order;
+  std::map<std::string, std::map<std::string, ByShape>> operations;  // operation, regime, shape
+  for (const BenchResult& r : results) {
+    const std::string name = operation_text(r);
+    if (!operations.contains(name)) order.push_back(name);
+    Speedups& speedups = operations[name][r.regime][shape_text(r)];
+    speedups.best = std::max(speedups.best, r.speedup());
+    if (r.chosen) speedups.chosen = r.speedup();
+  }
+  Table table({{"over the baseline"},
+               {"random (least)", true},
+               {"best", true},
+               {"zeros (least)", true},
+               {"best", true},
+               {"both (least)", true},
+               {"choice", true}});
+  for (const std::string& name : order) {
+    std::vector<std::string> row{name};
+    Mean both, choice;
+    std::map<std::string, double> product;  // over the regimes, of a shape
+    for (const char* regime : {"random", "zeros"}) {
+      Mean chosen, best;
+      for (const auto& [shape, speedups] : operations[name][regime]) {
+        chosen.add(speedups.chosen);
+        best.add(speedups.best);
+        choice.add(speedups.chosen / speedups.best);
+        product.try_emplace(shape, 1.0).first->second *= speedups.chosen;
+      }
+      row.push_back(chosen.with_least());
+      row.push_back(best.text());
+    }
+    const double regimes = operations[name]["zeros"].empty() ? 1 : 2;
+    for (const auto& [shape, value] : product) both.add(std::pow(value, 1 / regimes));
+    row.push_back(both.with_least());
+    row.push_back(choice.text());
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+}  // namespace coda::tools

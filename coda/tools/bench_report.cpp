@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "coda/tools/bench.h"
+#include "coda/tools/machine.h"
+#include "coda/tools/table.h"
+#include "coda/version.h"
+
+namespace coda::tools {
+
+std::string bench_table(std::span<const BenchResult> results) {
+  Table table({{"operation"},
+               {"variant"},
+               {"with"},
+               {"M", true},
+               {"N", true},
+               {"K", true},
+               {"config"},
+               {"ms", true},
+               {"TFLOP/s", true},
+               {"baseline"},
+               {"its ms", true},
+               {"speedup", true}});
+  for (const BenchResult& r : results) {
+    const bool compared = !r.baseline.empty();
+    table.add({r.operation, r.variant, fmt::format("{}", fmt::join(r.ports, ",")),
+               fmt::format("{}", r.shape.M), fmt::format("{}", r.shape.N),
+               fmt::format("{}", r.shape.K), r.config, fmt::format("{:.2f}", r.ms),
+               fmt::format("{:.3f}", r.tflops), compared ? r.baseline : "-",
+               compared ? fmt::format("{:.2f}", r.baseline_ms) : "-",
+               compared ? fmt::format("{:.2f}", r.speedup()) : "-"});
+  }
+  return table.text();
+}
+
+std::string bench_json(std::span<const BenchResult> results, const std::optional<BenchGpu>& gpu) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const BenchResult& r : results) {
+    const bool compared = !r.baseline.empty();
+    const auto optional = [&](const auto& value) { return compared ? Json(value) : Json(nullptr); };
+    list.push_back({{"operation", r.operation},
+                    {"variant", r.variant},
+                    {"ports", r.ports},
+                    {"layout", r.layout},
+                    {"backend", r.backend},
+                    {"dtype", dtype_name(r.dtype)},
+                    {"M", r.shape.M},
+                    {"N", r.shape.N},
+                    {"K", r.shape.K},
+                    {"config", r.config},
+                    {"chosen", r.chosen},
+                    {"regime", r.regime},
+                    {"rounds", r.rounds},
+                    {"ms", r.ms},
+                    {"baseline", optional(r.baseline)},
+                    {"baseline_ms", optional(r.baseline_ms)},
+                    {"speedup", optional(r.speedup())},
+                    {"tflops", r.tflops},
+                    {"clock_mhz", r.clock_mhz ? Json(*r.clock_mhz) : Json(nullptr)},
+                    {"power_w", r.power_w ? Json(*r.power_w) : Json(nullptr)}});
+  }
+  Json document = {{"commit", kCommit}, {"machine", machine_name()}, {"gpu", nullptr}};
+  if (gpu) {
+    document["gpu"] = gpu->name;
+    document["launch_us"] = gpu->launch_us;
+    document["launch_by_name_us"] = gpu->launch_by_name_us;
+  }
+  document["results"] = list;
+  return document.dump(2) + "\n";
+}
+
+}  // namespace coda::tools

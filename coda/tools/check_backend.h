@@ -1,0 +1,38 @@
+// Who runs the cases of `coda check`.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "coda/tools/check.h"
+#include "coda/tools/check_case.h"
+
+namespace coda::tools {
+
+struct CheckRun {
+  const catalogue::Variant& variant;
+  const catalogue::Call& call;
+  std::span<const std::span<std::byte>> memory;  // all that the call's tensors lie in
+  size_t configuration;
+  int repetition;
+};
+
+struct CheckBackend {
+  // Each must give right results, bits may differ between them; as flags of `coda check`.
+  std::vector<std::string> configurations;
+  // Repetitions of a configuration must agree in every bit; whatever may not matter changes from
+  // one to the next.
+  std::function<int(const CheckRun& run)> repetitions = [](const CheckRun&) { return 3; };
+  // Returns what was special about this repetition.
+  std::function<std::string(const CheckRun& run)> run;
+
+  CaseRules rules = {};
+  std::function<bool(const catalogue::Variant& variant)> has = {};  // none: all variants
+  // Calls that it must turn down with an error, outputs untouched; none: it takes all.
+  std::function<bool(const CheckRun& run)> refuses = {};
+};
+
+// Throws coda::Error where there is no such backend.
+CheckBackend make_backend(const CheckOptions& options);
+
+}  // namespace coda::tools

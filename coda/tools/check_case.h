@@ -1,0 +1,52 @@
+// A case of `coda check`: everything it consists of follows from its number and the program, so
+// that a failure is repeated by naming the number. Memory layout is not part of it (check_call.h).
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coda/catalogue/operation.h"
+
+namespace coda::tools {
+
+enum class Data {
+  kNormal,    // like a layer's: products of variance 1
+  kIntegers,  // small enough that every sum is exact
+  kSpecial,   // normal, with a few infinities and NaNs
+};
+
+// Which extent the operands are cut along.
+enum class Axis { kNone, kRows, kColumns, kContraction };
+
+// What a backend's kernels ask of cases; by default nothing.
+struct CaseRules {
+  int64_t alignment = 1;  // bytes: bases, pitches and segments of operands and tile ports
+  // Where given, most cases have the majors and optional ports that one of these is compiled for.
+  std::function<std::span<const plan::KernelEntry>(const catalogue::Variant& variant)> kernels = {};
+};
+
+struct Case {
+  uint64_t number = 0;
+  Problem problem;  // M, N, K, their cuts, and head_dim where B is in halves
+  Axis axis = Axis::kNone;
+  Data data = Data::kNormal;
+  std::set<std::string> given;                  // ports
+  std::map<std::string, double> numbers;        // given scalars and parameters
+  int64_t parts = 1;                            // of values that are finished from partials
+  std::string in_place_output, in_place_input;  // ports that share their memory, or empty
+  int64_t alignment = 1;                        // as in CaseRules
+  std::optional<Major> major_a, major_b;        // none: each tensor has one of its own
+
+  std::string text() const;
+};
+
+Case make_case(uint64_t number, const catalogue::Variant& variant, const CaseRules& rules = {});
+
+// The case's inputs, in the values their types hold. Instance 0 is what the program is run on;
+// others are alike but for the draw, without infinities and NaNs.
+reference::Arrays draw_inputs(const Case& c, const catalogue::Variant& variant, uint64_t instance);
+
+}  // namespace coda::tools

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "coda/tools/check.h"
+#include "coda/tools/command_line.h"
+#include "coda/tools/progress.h"
+
+namespace coda::tools {
+namespace {
+
+constexpr size_t kFailuresShown = 20;
+
+struct Arguments {
+  std::vector<std::string> operations;
+  std::string isa;
+  CheckOptions options;
+};
+
+int run_check(const Arguments& arguments) {
+  CheckOptions options = arguments.options;
+  if (!arguments.isa.empty()) options.isas = {cpu::parse_isa(arguments.isa)};
+  std::vector<const catalogue::Operation*> operations;
+  for (const std::string& name : arguments.operations) {
+    operations.push_back(&catalogue::find_operation(name));
+  }
+  if (operations.empty()) {
+    const auto all = catalogue::operations();
+    operations.assign(all.begin(), all.end());
+  }
+  CheckResult result;
+  {
+    std::optional<Progress> line;
+    result = check(operations, options, [&](const CheckProgress& progress) {
+      if (!line) line.emplace("check", progress.cases);
+      line->show(progress.done);
+    });
+  }
+  return report_check(result);
+}
+
+}  // namespace
+
+int report_check(const CheckResult& result) {
+  for (size_t i = 0; i < std::min(result.failures.size(), kFailuresShown); ++i) {
+    fmt::print("{}\n", result.failures[i]);
+  }
+  if (result.failures.size() > kFailuresShown) {
+    fmt::print("... and {} more\n", result.failures.size() - kFailuresShown);
+  }
+  fmt::print("{} passed, {} failed\n", result.passed, result.failed);
+  return result.failed == 0 ? kSuccess : kCheckFailed;
+}
+
+void add_check(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("check", "Compares operations with their fp64 formulas on random cases");
+  auto arguments = std::make_shared<Arguments>();
+  CheckOptions& options = arguments->options;
+  command->add_option("operation", arguments->operations, "Operations to check; all if left out")
+      ->type_name("");
+  const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
+    return command->add_option(name, value, what)->type_name(type);
+  };
+  option("--backend", options.backend, "NAME", "Where to run: cpu")->capture_default_str();
+  option("--cases", options.cases, "N", "Cases of every operation, dealt to its variants")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000000).description(""));
+  option("--seed", options.seed, "N", "Which cases")->capture_default_str();
+  option("--variant", options.variant, "NAME", "Only this variant; all if left out");
+  option("--isa", arguments->isa, "NAME", "Only this instruction set; all if left out");
+  option("--case", options.only_case, "N", "Only this case: a number that a failure named");
+  command->callback([arguments, &status] { status = run_check(*arguments); });
+}
+
+}  // namespace coda::tools

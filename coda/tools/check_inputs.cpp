@@ -1,0 +1,145 @@
+// The inputs of a case: draw_inputs of check_case.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "coda/tools/check_case.h"
+#include "coda/tools/random.h"
+
+namespace coda::tools {
+namespace {
+
+using catalogue::Variant;
+using reference::Array;
+
+template <class Draw>
+Array drawn(int64_t rows, int64_t columns, DType type, Draw&& draw) {
+  return map(Array(rows, columns), [&](double) { return reference::round_to(type, draw()); });
+}
+
+// Integers up to `largest`, a share of A's kept and the rest zero.
+struct IntegerRange {
+  int64_t largest;
+  double kept;
+};
+
+// Sums deviate by about 200: beyond what bf16 holds, yet 64 of their squares stay below 2^24, so
+// that every sum is exact in fp32. By about 16 where a product of two has to fit fp16.
+IntegerRange integer_range(const Case& c, const Variant& variant) {
+  const auto fp16 = [](const PortView& p) { return p.dtype == DType::kFp16; };
+  const bool narrow =
+      variant.program.accumulators == 2 && std::ranges::any_of(variant.program.ports, fp16);
+  const double deviation = narrow ? 16 : 200;
+  const auto K = static_cast<double>(std::max<int64_t>(c.problem.K(), 1));
+  for (const int64_t largest : {15, 10, 7, 5, 3, 2, 1}) {
+    const double variance = static_cast<double>(largest * (largest + 1)) / 3;  // of one integer
+    const double kept = deviation * deviation / (K * variance * variance);
+    if (kept >= 1 || largest == 1) return {largest, std::min(kept, 1.0)};
+  }
+  return {1, 1};
+}
+
+void draw_operands(reference::Arrays& in, const Case& c, const Variant& variant, Random& random) {
+  const int64_t M = c.problem.M(), N = c.problem.N(), K = c.problem.K();
+  const IntegerRange range = integer_range(c, variant);
+  const double scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(K, 1)));
+  const auto integer = [&] { return random.between(-range.largest, range.largest); };
+  const bool integers = c.data == Data::kIntegers;
+  in["A"] = drawn(M, K, variant.operand, [&]() -> double {
+    if (!integers) return random.normal();
+    return random.chance(range.kept) ? static_cast<double>(integer()) : 0;
+  });
+  const auto b = [&] {
+    return drawn(N, K, variant.operand, [&] {
+      return integers ? static_cast<double>(integer()) : scale * random.normal();
+    });
+  };
+  if (variant.program.accumulators == 2) {
+    in["B.first"] = b();
+    in["B.second"] = b();
+  } else {
+    in["B"] = b();
+  }
+}
+
+Array draw_port(const PortView& port, const Case& c, Random& random) {
+  const Extent extent = expected_extent(port, c.problem, 0);
+  const bool integers = c.data == Data::kIntegers;
+  const int64_t M = c.problem.M(), N = c.problem.N() * (port.paired ? 2 : 1);
+  if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // indices of columns
+    return drawn(1, M, port.dtype, [&] {
+      return static_cast<double>(random.between(0, std::max<int64_t>(N - 1, 0)));
+    });
+  }
+  switch (port.kind) {
+    case PortKind::kPerRow:
+    case PortKind::kPerColumn:
+      return drawn(1, port.kind == PortKind::kPerRow ? M : N, port.dtype, [&] {
+        return integers ? static_cast<double>(random.between(-2, 2)) : 0.5 + 0.5 * random.normal();
+      });
+    case PortKind::kPerElement:
+      return drawn(M, N, port.dtype, [&] {
+        return integers ? static_cast<double>(random.between(-8, 8)) : random.normal();
+      });
+    default:  // partials of 64 values of variance 1
+      return drawn(c.parts, extent.columns, port.dtype,
+                   [&] { return integers ? 1.0 : 64 * (0.5 + random.uniform()); });
+  }
+}
+
+void sprinkle(reference::Arrays& in, const Case& c, const Variant& variant, Random& random) {
+  std::vector<Array*> arrays;
+  for (const char* name : {"A", "B", "B.first", "B.second"}) {
+    if (in.contains(name)) arrays.push_back(&in[name]);
+  }
+  for (const PortView& port : variant.program.ports) {
+    const bool values = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
+                        port.kind == PortKind::kPerElement;
+    const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
+    if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::array specials{kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+  for (int64_t i = random.between(1, 3); i > 0; --i) {
+    Array& array = *random.pick(arrays);
+    if (array.size() == 0) continue;
+    array.values[static_cast<size_t>(random.between(0, array.size() - 1))] = random.pick(specials);
+  }
+}
+
+Array sizes_of(const Segments& segments) {
+  Array sizes(1, segments.count);
+  for (int i = 0; i < segments.count; ++i) sizes(0, i) = static_cast<double>(segments.size(i));
+  return sizes;
+}
+
+}  // namespace
+
+reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t instance) {
+  Random random(mix(c.number, instance));
+  reference::Arrays in;
+  draw_operands(in, c, variant, random);
+  for (const PortView& port : variant.program.ports) {
+    if (!is_input(port.kind) || port.kind == PortKind::kScalar || !c.given.contains(port.name)) {
+      continue;
+    }
+    if (port.dtype != DType::kState) {
+      in[port.name] = draw_port(port, c, random);
+    } else {
+      for (int64_t i = 0; i < port.element_bytes / 4; ++i) {
+        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, random);
+      }
+    }
+  }
+  for (const auto& [name, number] : c.numbers) in[name] = number;
+  if (c.axis == Axis::kRows) in["segments.M"] = sizes_of(c.problem.rows);
+  if (c.axis == Axis::kColumns) in["segments.N"] = sizes_of(c.problem.columns);
+  if (c.problem.head_dim != 0) in["head_dim"] = static_cast<double>(c.problem.head_dim);
+  if (c.data == Data::kSpecial && instance == 0) sprinkle(in, c, variant, random);
+  return in;
+}
+
+}  // namespace coda::tools

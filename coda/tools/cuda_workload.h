@@ -1,0 +1,55 @@
+// The tensors of a layer's GEMMs at one shape, on the GPU: x [M, K], w [N, K], and what the forward
+// pass, dX and dW make of them, each with the bare GEMM that it is compared with.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coda/catalogue/operation.h"
+#include "coda/tools/cuda_cublas.h"
+#include "coda/tools/workload.h"
+
+namespace coda::tools {
+
+enum class Regime {
+  kRandom,  // normal data: power limits the clock
+  kZeros,   // A is zero: full clock
+};
+const char* regime_name(Regime regime);
+
+struct CudaCase {
+  const catalogue::Operation* operation = nullptr;
+  const catalogue::Variant* variant = nullptr;
+  std::string layout;              // "forward", "dX" or "dW"
+  std::vector<std::string> ports;  // optional ones that are given
+  Shape shape;                     // N of one accumulator
+  catalogue::Call call;
+  GemmRequest baseline;
+};
+
+class CudaWorkload {
+ public:
+  CudaWorkload(const Shape& shape, Regime regime);
+
+  const std::vector<CudaCase>& cases() const { return cases_; }
+
+ private:
+  struct Free {
+    void operator()(void* data) const { cudaFree(data); }
+  };
+  enum class Fill { kZero, kNormal, kPartials };
+
+  void* memory(int64_t elements, DType type, Fill fill);
+  void add(const char* operation, const char* variant, const char* layout,
+           const catalogue::Call& call, const GemmRequest& baseline);
+  void add_forward();
+  void add_gradients();
+
+  Shape shape_;
+  std::vector<std::unique_ptr<void, Free>> memory_;
+  void *x_, *w_, *dz_, *residual_, *gamma_, *partials_, *squares_, *dw_;
+  void* out_[3];
+  std::vector<CudaCase> cases_;
+};
+
+}  // namespace coda::tools

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <omp.h>
+
+#include "coda/catalogue/operation.h"
+#include "coda/tools/command_line.h"
+#include "coda/tools/machine.h"
+#include "coda/tools/openblas.h"
+#include "coda/version.h"
+
+namespace coda::tools {
+namespace {
+
+void info() {
+  std::vector<std::string> isas;
+  for (const cpu::Isa isa : cpu::available_isas()) isas.emplace_back(cpu::isa_name(isa));
+  const auto line = [](const char* what, const std::string& text) {
+    fmt::print("{:<16}{}\n", what, text);
+  };
+  line("version", kVersion);
+  line("commit", kCommit);
+  line("compiler", compiler_name());
+  line("cpu", cpu_model());
+  line("cores", fmt::format("{}", cpu_cores()));
+  line("threads", fmt::format("{} (OpenMP's default)", omp_get_max_threads()));
+  line("instructions",
+       fmt::format("{}; used: {}", fmt::join(isas, ", "), cpu::isa_name(cpu::default_isa())));
+  line("bf16 dot", cpu::has_bf16_dot() ? "yes (AVX512-BF16)" : "no");
+  line("backends", "cpu");
+  line("gpu", "none: this build has no GPU backend");
+  line("operations", fmt::format("{}", catalogue::operations().size()));
+  line("openblas", has_openblas() ? openblas_name() : "not built in");
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, int&) {
+  CLI::App* command = app.add_subcommand("info", "Version, processor, backends");
+  command->callback(info);
+}
+
+}  // namespace coda::tools

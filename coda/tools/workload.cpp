@@ -1,0 +1,143 @@
+#include "coda/tools/workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <span>
+
+#include "coda/tools/random.h"
+
+namespace coda::tools {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+Segments cut_evenly(int64_t total, int count) {
+  Segments result{count, {}};
+  for (int i = 1; i <= count; ++i) result.begin[i] = total * i / count;
+  return result;
+}
+
+// B comes as the halves of heads where a port covers both, or where sums over a head are taken.
+bool takes_halves(const ProgramView& program) {
+  return program.groups || std::ranges::any_of(program.ports, &PortView::paired);
+}
+
+template <class T, class Value>
+void generate(void* data, int64_t count, Value&& value) {
+  T* elements = static_cast<T*>(data);
+  for (int64_t i = 0; i < count; ++i) elements[i] = value();
+}
+
+}  // namespace
+
+Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool all_ports)
+    : variant_(&variant), shape_(shape) {
+  const ProgramView& program = variant.program;
+  int row_cuts = 1, column_cuts = 1;
+  for (const PortView& port : program.ports) {
+    int& cuts = port.kind == PortKind::kPerRow ? row_cuts : column_cuts;
+    cuts = std::max(cuts, port.segments);
+  }
+  if (row_cuts > 1) column_cuts = 1;  // ports over M and N are then cut along M
+  const bool halves = takes_halves(program);
+  const int64_t scale = halves ? 2 : 1;
+  Problem problem;
+  problem.rows = cut_evenly(shape.M, row_cuts);
+  problem.columns = cut_evenly(shape.N, column_cuts);
+  problem.contraction = cut_evenly(shape.K, 1);
+  call_.a = operand(problem.rows, 1);
+  call_.b = operand(problem.columns, scale);
+  if (program.accumulators == 2) {
+    call_.b.accumulators = 2;
+    const OperandView second = halves ? call_.b : operand(problem.columns, scale);
+    std::ranges::copy(second.part[0], call_.b.part[1]);
+  }
+  if (halves) {
+    constexpr int64_t kHeadDim = 128;
+    const bool whole = std::ranges::all_of(std::span(problem.columns.begin, column_cuts + 1),
+                                           [](int64_t begin) { return 2 * begin % kHeadDim == 0; });
+    problem.head_dim = call_.b.head_dim = whole ? kHeadDim : 2;
+  }
+  for (const PortView& port : program.ports) {
+    const bool left_out = port.optional && !all_ports && port.kind != PortKind::kPerRowFrom;
+    if (!left_out && !port.given) call_.arguments.push_back(argument(port, problem));
+  }
+}
+
+double Workload::flops() const {
+  return 2.0 * static_cast<double>(shape_.M) * static_cast<double>(shape_.N) *
+         static_cast<double>(shape_.K) * variant_->program.accumulators;
+}
+
+std::vector<std::string> Workload::optional_ports() const {
+  std::vector<std::string> result;
+  for (const PortView& port : variant_->program.ports) {
+    if (port.optional && find_argument(call_.arguments, port.name) != nullptr) {
+      result.push_back(port.name);
+    }
+  }
+  return result;
+}
+
+OperandView Workload::operand(const Segments& cuts, int64_t scale) {
+  OperandView result;
+  result.segments = cuts.count;
+  result.cut = cuts.count > 1 ? Cut::kRows : Cut::kNone;
+  for (int i = 0; i < cuts.count; ++i) {
+    const Extent extent{scale * cuts.size(i), shape_.K};
+    result.part[0][i] =
+        tensor(variant_->operand, dtype_bytes(variant_->operand), extent, Fill::kNormal);
+  }
+  return result;
+}
+
+Argument Workload::argument(const PortView& port, const Problem& problem) {
+  Argument result{.name = port.name, .tensors = {}, .number = 1};
+  if (port.kind == PortKind::kScalar) return result;
+  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
+  const Fill fill = !is_input(port.kind)                 ? Fill::kZero
+                    : port.kind == PortKind::kPerRowFrom ? Fill::kPositive
+                    : integer                            ? Fill::kIndex
+                                                         : Fill::kNormal;
+  for (int i = 0; i < port.segments; ++i) {
+    Extent extent = expected_extent(port, problem, i);
+    if (port.kind == PortKind::kPerRowFrom) {
+      extent.rows = partial_count(problem.contraction, kPartialWidth);
+    }
+    result.tensors.push_back(tensor(port.dtype, port.element_bytes, extent, fill));
+  }
+  return result;
+}
+
+TensorView Workload::tensor(DType dtype, int64_t element_bytes, Extent extent, Fill fill) {
+  const int64_t count = extent.rows * extent.columns;
+  const auto bytes = static_cast<size_t>(count * element_bytes);
+  void* data = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  if (data == nullptr) throw std::bad_alloc();
+  memory_.emplace_back(data);
+  Random random(memory_.size());
+  const auto value = [&] {
+    const auto x = static_cast<float>(random.normal());
+    return fill == Fill::kPositive ? std::abs(x) : x;
+  };
+  if (fill == Fill::kZero) {
+    std::memset(data, 0, bytes);
+  } else if (fill == Fill::kIndex) {
+    const auto column = [&] { return random.between(0, std::max<int64_t>(shape_.N, 1) - 1); };
+    if (dtype == DType::kInt64) generate<int64_t>(data, count, column);
+    if (dtype == DType::kInt32) {
+      generate<int32_t>(data, count, [&] { return static_cast<int32_t>(column()); });
+    }
+  } else if (dtype == DType::kBf16) {
+    generate<bf16>(data, count, [&] { return from_float<bf16>(value()); });
+  } else if (dtype == DType::kFp16) {
+    generate<fp16>(data, count, [&] { return from_float<fp16>(value()); });
+  } else {  // fp32, and states, which are made of it
+    generate<float>(data, static_cast<int64_t>(bytes / sizeof(float)), value);
+  }
+  return {data, dtype, extent.rows, extent.columns, extent.columns, Major::kRow, element_bytes};
+}
+
+}  // namespace coda::tools
