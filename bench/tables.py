@@ -1,0 +1,82 @@
+"""Writes the result tables of README.md from bench/results/*.json.
+
+A table stands between `<!-- table: NAME -->` and `<!-- /table -->` and shows
+bench/results/NAME.json, which `coda bench --json` or bench/torch_cpu.py wrote. With --check nothing
+is written; the exit status is 1 where a table is stale.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = re.compile(
+    r"(?P<open><!-- table: (?P<name>[\w-]+) -->\n).*?(?P<close><!-- /table -->)", re.DOTALL
+)
+
+
+def shape_of(result: dict) -> tuple[int, int, int]:
+    return result["M"], result["N"], result["K"]
+
+
+def cell(result: dict) -> str:
+    time = f"{result['ms']:.1f} ms"
+    return time if result["speedup"] is None else f"{time}, {result['speedup']:.2f}×"
+
+
+def make_table(document: dict) -> str:
+    """A line per operation and variant, a column per shape: time, and speed over the baseline."""
+    results = document["results"]
+    shapes = list(dict.fromkeys(shape_of(result) for result in results))
+    lines: dict[tuple[str, str], dict] = {}
+    for result in results:
+        key = (result["operation"], result.get("variant", result["dtype"]))
+        lines.setdefault(key, {})[shape_of(result)] = result
+    head = ["operation", "variant", "against", *("×".join(map(str, shape)) for shape in shapes)]
+    rows = [head, ["---"] * 3 + ["---:"] * len(shapes)]
+    for (operation, variant), by_shape in lines.items():
+        baselines = dict.fromkeys(result["baseline"] or "" for result in by_shape.values())
+        cells = [cell(by_shape[shape]) if shape in by_shape else "" for shape in shapes]
+        rows.append([f"`{operation}`", variant, " or ".join(baselines), *cells])
+    text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    rounds = min(result["rounds"] for result in results)
+    where = document["gpu"] or document["machine"]
+    return f"{text}\n{where}; commit {document['commit']}; medians of {rounds} rounds.\n"
+
+
+def fill(text: str, results: Path) -> str:
+    def table(match: re.Match) -> str:
+        path = results / f"{match['name']}.json"
+        if not path.is_file():
+            return f"{match['open']}Not measured yet.\n{match['close']}"
+        made = make_table(json.loads(path.read_text(encoding="utf-8")))
+        return f"{match['open']}{made}{match['close']}"
+
+    return TABLE.sub(table, text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Writes the result tables of README.md")
+    parser.add_argument("document", nargs="*", type=Path, default=[ROOT / "README.md"])
+    parser.add_argument("--results", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--check", action="store_true", help="only say whether a table is stale")
+    arguments = parser.parse_args()
+    stale = 0
+    for document in arguments.document:
+        text = document.read_text(encoding="utf-8")
+        filled = fill(text, arguments.results)
+        if filled == text:
+            continue
+        stale += 1
+        if arguments.check:
+            print(f"{document.name}: a table is stale; run `python bench/tables.py`")
+        else:
+            document.write_text(filled, encoding="utf-8")
+            print(f"{document.name}: tables written")
+    return 1 if arguments.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

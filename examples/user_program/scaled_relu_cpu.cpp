@@ -1,0 +1,5 @@
+#include <coda/cpu/instantiate.h>
+
+#include "scaled_relu.h"
+
+template struct coda::cpu::Epilogue<ScaledRelu>;
