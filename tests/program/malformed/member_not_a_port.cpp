@@ -1,0 +1,14 @@
+// expect: coda: every member of a program is a port
+#include "coda/cpu/instantiate.h"
+
+struct Malformed {
+  coda::Store<float> out;
+  float epsilon;
+  static constexpr auto port_names = coda::names("out", "epsilon");
+  template <class Tile>
+  CODA_HD void operator()(Tile& tile) const {
+    tile.store(out, tile.accumulator());
+  }
+};
+
+template struct coda::cpu::Epilogue<Malformed>;

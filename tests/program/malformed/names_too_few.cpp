@@ -1,0 +1,14 @@
+// expect: coda: port_names has one name for every member of the program, in order
+#include "coda/cpu/instantiate.h"
+
+struct Malformed {
+  coda::PerRow<const float> scale;
+  coda::Store<float> out;
+  static constexpr auto port_names = coda::names("out");
+  template <class Tile>
+  CODA_HD void operator()(Tile& tile) const {
+    tile.store(out, tile.accumulator());
+  }
+};
+
+template struct coda::cpu::Epilogue<Malformed>;

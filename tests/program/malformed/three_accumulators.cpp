@@ -1,0 +1,14 @@
+// expect: coda: a program has one accumulator or two
+#include "coda/cpu/instantiate.h"
+
+struct Malformed {
+  coda::Store<float> out;
+  static constexpr auto port_names = coda::names("out");
+  static constexpr int accumulators = 3;
+  template <class Tile>
+  CODA_HD void operator()(Tile& tile) const {
+    tile.store(out, tile.accumulator());
+  }
+};
+
+template struct coda::cpu::Epilogue<Malformed>;

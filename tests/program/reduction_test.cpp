@@ -1,0 +1,176 @@
+// Reductions: the identity is neutral, combining is associative within rounding, finish gives the
+// formula's value.
+#include "coda/program/reduction.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/program/reductions.h"
+#include "tests/program/scalar_layout.h"
+
+namespace coda {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+static_assert(Reduction<Sum> && Reduction<Max> && Reduction<LogSumExp> && Reduction<Moments>);
+static_assert(!Reduction<int> && !Reduction<ReciprocalRms>);
+
+template <class R>
+using State = typename R::template State<float>;
+
+// The values one after the other, as a loop would.
+template <class R>
+State<R> fold(const std::vector<float>& values) {
+  auto state = R::template identity<float>();
+  for (const float value : values) state = R::combine(state, R::lift(value));
+  return state;
+}
+
+// The same combinations as a lopsided tree.
+template <class R>
+State<R> fold_tree(const std::vector<float>& values, size_t begin, size_t end) {
+  if (begin == end) return R::template identity<float>();
+  if (end - begin == 1) return R::lift(values[begin]);
+  const size_t cut = begin + std::max<size_t>(1, (end - begin) / 3);
+  return R::combine(fold_tree<R>(values, begin, cut), fold_tree<R>(values, cut, end));
+}
+
+std::vector<float> some_values(float scale) {
+  const int count = *rc::gen::inRange(1, 200);
+  std::vector<float> values;
+  for (int i = 0; i < count; ++i) {
+    values.push_back(scale * static_cast<float>(*rc::gen::inRange(-1000, 1001)) / 1000.0f);
+  }
+  return values;
+}
+
+double log_sum_exp(const std::vector<float>& values) {
+  double top = -kInfinity, sum = 0;
+  for (const float v : values) top = std::max(top, double{v});
+  for (const float v : values) sum += std::exp(v - top);
+  return top + std::log(sum);
+}
+
+RC_GTEST_PROP(ReductionTest, SumOfIntegersIsExactInAnyOrder, ()) {
+  const std::vector<float> values = some_values(1000.0f);
+  double expected = 0;
+  for (const float v : values) expected += v;
+  RC_ASSERT(Sum::finish(fold<Sum>(values)) == static_cast<float>(expected));
+  RC_ASSERT(Sum::finish(fold_tree<Sum>(values, 0, values.size())) == static_cast<float>(expected));
+}
+
+RC_GTEST_PROP(ReductionTest, MaxIsExactInAnyOrder, ()) {
+  const std::vector<float> values = some_values(3.7f);
+  float expected = values[0];
+  for (const float v : values) expected = std::max(expected, v);
+  RC_ASSERT(Max::finish(fold<Max>(values)) == expected);
+  RC_ASSERT(Max::finish(fold_tree<Max>(values, 0, values.size())) == expected);
+}
+
+// Each of n additions rounds a positive sum, each exponential its argument and result: below
+// 4n·2^-24 of the sum, hence of its logarithm, plus the rounding of max + log.
+RC_GTEST_PROP(ReductionTest, LogSumExpWithinRoundingInAnyOrder, ()) {
+  const std::vector<float> values = some_values(*rc::gen::element(0.1f, 1.0f, 20.0f, 300.0f));
+  const double expected = log_sum_exp(values);
+  const auto n = static_cast<double>(values.size());
+  const double bound = 4 * n * 0x1p-24 + std::abs(expected) * 0x1p-23;
+  const float in_order = LogSumExp::finish(fold<LogSumExp>(values));
+  const float as_tree = LogSumExp::finish(fold_tree<LogSumExp>(values, 0, values.size()));
+  RC_ASSERT(std::abs(in_order - expected) <= bound);
+  RC_ASSERT(std::abs(as_tree - expected) <= bound);
+}
+
+RC_GTEST_PROP(ReductionTest, UserDefinedMomentsWithinRoundingInAnyOrder, ()) {
+  const std::vector<float> values = some_values(10.0f);
+  const auto n = static_cast<double>(values.size());
+  double mean = 0, variance = 0;
+  for (const float v : values) mean += v / n;
+  for (const float v : values) variance += (v - mean) * (v - mean) / n;
+  const double bound = 8 * n * 0x1p-24 * 100;  // |x| ≤ 10, so squares are at most 100
+  for (const auto& state : {fold<Moments>(values), fold_tree<Moments>(values, 0, values.size())}) {
+    RC_ASSERT(state.count == static_cast<float>(values.size()));
+    RC_ASSERT(std::abs(state.mean - mean) <= 8 * n * 0x1p-24 * 10);
+    RC_ASSERT(std::abs(Moments::finish(state) - variance) <= bound);
+  }
+}
+
+RC_GTEST_PROP(ReductionTest, IdentityIsNeutralOnBothSides, ()) {
+  const float x = some_values(50.0f)[0];
+  RC_ASSERT(Sum::combine(Sum::identity<float>(), x) == x);
+  RC_ASSERT(Sum::combine(x, Sum::identity<float>()) == x);
+  RC_ASSERT(Max::combine(Max::identity<float>(), x) == x);
+  RC_ASSERT(Max::combine(x, Max::identity<float>()) == x);
+  const auto lse = LogSumExp::combine(LogSumExp::lift(x), LogSumExp::lift(x + 1.0f));
+  const auto left = LogSumExp::combine(LogSumExp::identity<float>(), lse);
+  const auto right = LogSumExp::combine(lse, LogSumExp::identity<float>());
+  RC_ASSERT(left.max == lse.max && left.sum == lse.sum);
+  RC_ASSERT(right.max == lse.max && right.sum == lse.sum);
+  const auto moments = Moments::combine(Moments::lift(x), Moments::lift(x + 2.0f));
+  const auto same = Moments::combine(moments, Moments::identity<float>());
+  RC_ASSERT(same.count == 2.0f && same.mean == moments.mean);
+  RC_ASSERT(same.deviations == moments.deviations);
+}
+
+TEST(ReductionTest, EmptyFoldsAreTheIdentity) {
+  EXPECT_EQ(Sum::finish(fold<Sum>({})), 0.0f);
+  EXPECT_EQ(Max::finish(fold<Max>({})), -kInfinity);
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({})), -kInfinity);
+  const auto two = LogSumExp::combine(LogSumExp::identity<float>(), LogSumExp::identity<float>());
+  EXPECT_EQ(two.max, -kInfinity);
+  EXPECT_EQ(two.sum, 0.0f);
+}
+
+TEST(ReductionTest, LogSumExpWithInfinities) {
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({1.0f, kInfinity, -2.0f})), kInfinity);
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({kInfinity, kInfinity})), kInfinity);
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({-kInfinity, -kInfinity})), -kInfinity);
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({-kInfinity, kInfinity})), kInfinity);
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({-kInfinity, 3.0f, -kInfinity})), 3.0f);
+  EXPECT_TRUE(std::isnan(LogSumExp::finish(fold<LogSumExp>({1.0f, kNan, 2.0f}))));
+  EXPECT_TRUE(std::isnan(LogSumExp::finish(fold<LogSumExp>({kNan, kInfinity}))));
+  EXPECT_TRUE(std::isnan(LogSumExp::finish(fold<LogSumExp>({kInfinity, kNan}))));
+}
+
+TEST(ReductionTest, LogSumExpOfHugeFiniteValues) {
+  const float top = std::numeric_limits<float>::max();
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({top, -top, top})), top);
+  EXPECT_EQ(LogSumExp::finish(fold<LogSumExp>({-top})), -top);
+}
+
+TEST(ReductionTest, NanReachesSumAndMax) {
+  EXPECT_TRUE(std::isnan(fold<Sum>({1.0f, kNan})));
+  EXPECT_TRUE(std::isnan(fold<Max>({1.0f, kNan, 2.0f})));
+  EXPECT_TRUE(std::isnan(fold<Sum>({kInfinity, -kInfinity})));
+}
+
+TEST(ReductionTest, FragmentsReduceLikeNumbers) {
+  const auto a = fragment<ColumnValues>({0.5f, -kInfinity, 3.0f});
+  const auto b = fragment<ColumnValues>({1.5f, -kInfinity, kInfinity});
+  const auto lse = LogSumExp::combine(LogSumExp::lift(a), LogSumExp::lift(b));
+  const auto moments = Moments::combine(Moments::lift(a), Moments::identity<ColumnValues>());
+  for (int i = 0; i < 3; ++i) {
+    const auto single = LogSumExp::combine(LogSumExp::lift(a.lane[i]), LogSumExp::lift(b.lane[i]));
+    EXPECT_EQ(lse.max.lane[i], single.max);
+    EXPECT_EQ(lse.sum.lane[i], single.sum);
+    EXPECT_EQ(moments.count.lane[i], 1.0f);
+  }
+  EXPECT_EQ(moments.mean.lane[0], 0.5f);
+  EXPECT_EQ(Sum::combine(a, b).lane[0], 2.0f);
+  EXPECT_EQ(Max::combine(a, b).lane[2], kInfinity);
+}
+
+TEST(ReciprocalRmsTest, FinishAndDerivative) {
+  const ReciprocalRms rms{.width = 4.0f, .epsilon = 0.5f};
+  EXPECT_EQ(rms.finish(14.0f), 0.5f);                     // (14/4 + 1/2)^(-1/2)
+  EXPECT_EQ(rms.derivative(14.0f), -0.5f / 4.0f / 8.0f);  // -1/(2·4)·(1/2)³
+  EXPECT_EQ(ReciprocalRms{}.finish(0.0f), kInfinity);
+}
+
+}  // namespace
+}  // namespace coda

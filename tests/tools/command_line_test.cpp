@@ -1,0 +1,183 @@
+// The coda command as somebody types it: output, messages and exit status.
+#include "coda/tools/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "coda/catalogue/operation.h"
+#include "coda/tools/check.h"
+#include "coda/tools/progress.h"
+#include "coda/tools/suggest.h"
+#include "coda/tools/table.h"
+
+namespace coda::tools {
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+Outcome coda(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "coda");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int status = run_command_line(static_cast<int>(arguments.size()), arguments.data());
+  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// One line on stderr that holds the parts, nothing on stdout.
+void expect_bad_use(const std::vector<const char*>& arguments,
+                    const std::vector<std::string>& parts) {
+  const Outcome outcome = coda(arguments);
+  EXPECT_EQ(outcome.status, kBadUse) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  for (const std::string& part : parts) EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+}
+
+TEST(CommandLine, HelpsEverywhere) {
+  for (const char* command : {"list", "info", "check", "bench"}) {
+    const Outcome outcome = coda({command, "--help"});
+    EXPECT_EQ(outcome.status, kSuccess);
+    EXPECT_TRUE(contains(outcome.out, command)) << outcome.out;
+    EXPECT_TRUE(contains(coda({"--help"}).out, command));
+  }
+  EXPECT_EQ(coda({"--version"}).out.substr(0, 5), "coda ");
+}
+
+TEST(CommandLine, ExplainsTypos) {
+  expect_bad_use({"lst"}, {"lst", "did you mean 'list'?", "bench"});
+  expect_bad_use({"--hlep"}, {"--hlep", "did you mean '--help'?"});
+  expect_bad_use({"list", "linaer"}, {"linaer", "linear"});
+  expect_bad_use({"check", "--case", "1", "linaer"}, {"linaer", "linear"});
+  expect_bad_use({"check", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
+  expect_bad_use({"check", "--backend", "cuda"}, {"cuda", "cpu"});
+  expect_bad_use({"check", "--isa", "avx3"}, {"avx3", "portable"});
+  expect_bad_use({"check", "--cases", "many"}, {"--cases", "coda check --help"});
+  expect_bad_use({"bench", "--jsn", "x"}, {"--jsn", "did you mean '--json'?"});
+  expect_bad_use({"bench", "--backend", "cuda"}, {"cuda", "cpu"});
+  expect_bad_use({"bench", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
+  expect_bad_use({"bench", "--dtype", "fp8"}, {"fp8", "bf16"});
+  for (const char* shape : {"1x2", "1x2x", "1x2x0", "1x2x3x4", "axbxc", "1x-2x3", "", "x"}) {
+    expect_bad_use({"bench", "--shape", shape}, {"MxNxK", "4096x2048x2048"});
+  }
+  expect_bad_use({"bench", "--json", "/no/such/folder/b.json"}, {"/no/such/folder/b.json"});
+}
+
+TEST(CommandLine, ListsOperations) {
+  const Outcome all = coda({"list"});
+  EXPECT_EQ(all.status, kSuccess);
+  for (const catalogue::Operation* operation : catalogue::operations()) {
+    EXPECT_TRUE(contains(all.out, operation->name));
+    EXPECT_TRUE(contains(all.out, operation->formula));
+    for (const catalogue::Variant& variant : operation->variants) {
+      EXPECT_TRUE(contains(all.out, variant.name));
+      for (const PortView& port : variant.program.ports) {
+        EXPECT_TRUE(contains(all.out, port.name));
+      }
+    }
+  }
+  const Outcome one = coda({"list", "linear_swiglu"});
+  EXPECT_FALSE(contains(one.out, "linear_residual_norm"));
+  EXPECT_TRUE(contains(one.out, "rstd.epsilon"));
+  EXPECT_TRUE(contains(one.out, "B.second"));
+}
+
+TEST(CommandLine, TellsAboutItself) {
+  const Outcome outcome = coda({"info"});
+  EXPECT_EQ(outcome.status, kSuccess);
+  for (const char* part : {"version", "commit", "portable", "cores", "backends", "gpu"}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << outcome.out;
+  }
+}
+
+TEST(CommandLine, ChecksAndCloses) {
+  const Outcome outcome = coda({"check", "linear", "--cases", "3", "--seed", "7"});
+  EXPECT_EQ(outcome.status, kSuccess) << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("3 passed, 0 failed\n")) << outcome.out;
+}
+
+TEST(CommandLine, FailsWhereACheckDoes) {
+  const CheckResult result{
+      .passed = 3, .failed = 25, .failures = std::vector<std::string>(30, "x")};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(report_check(result), kCheckFailed);
+  const std::string out = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(out.ends_with("x\n... and 10 more\n3 passed, 25 failed\n")) << out;
+}
+
+TEST(CommandLine, BenchmarksEveryOperation) {
+  const std::string path = testing::TempDir() + "coda_bench_test.json";
+  const Outcome outcome = coda({"bench", "--shape", "64x128x64", "--rounds", "2", "--dtype", "bf16",
+                                "--dtype", "fp32", "--json", path.c_str()});
+  ASSERT_EQ(outcome.status, kSuccess) << outcome.err;
+  const nlohmann::json document = nlohmann::json::parse(std::ifstream(path));
+  std::remove(path.c_str());
+  EXPECT_TRUE(document["commit"].is_string() && document["machine"].is_string());
+  EXPECT_TRUE(document.contains("gpu") && document["gpu"].is_null());
+  std::set<std::string> measured;
+  for (const auto& result : document["results"]) {
+    measured.insert(result["operation"]);
+    for (const char* key :
+         {"operation", "backend", "dtype", "M", "N", "K", "config", "chosen", "regime", "rounds",
+          "ms", "baseline", "baseline_ms", "speedup", "tflops", "clock_mhz", "power_w"}) {
+      EXPECT_TRUE(result.contains(key)) << key;
+    }
+    EXPECT_EQ(result["N"], 128);
+    EXPECT_EQ(result["rounds"], 2);
+    EXPECT_GT(result["ms"], 0.0);
+    EXPECT_GT(result["tflops"], 0.0);
+    if (result["operation"] != "linear") {
+      EXPECT_EQ(result["baseline"], "linear");
+      EXPECT_DOUBLE_EQ(result["speedup"],
+                       result["baseline_ms"].get<double>() / result["ms"].get<double>());
+    }
+    EXPECT_TRUE(contains(outcome.out, result["operation"]));
+  }
+  EXPECT_EQ(measured.size(), catalogue::operations().size());
+}
+
+TEST(CommandLine, BenchmarksAllPorts) {
+  for (const catalogue::Operation* operation : catalogue::operations()) {
+    for (const catalogue::Variant& variant : operation->variants) {
+      const Outcome outcome =
+          coda({"bench", operation->name.c_str(), "--variant", variant.name.c_str(), "--all-ports",
+                "--shape", "32x96x40", "--rounds", "1"});
+      EXPECT_EQ(outcome.status, kSuccess) << outcome.err;
+    }
+  }
+}
+
+TEST(Progress, SaysHowLong) {
+  EXPECT_EQ(progress_text("check", 0, 10, 0), "check  0/10  0 %");
+  EXPECT_EQ(progress_text("check", 5, 10, 20), "check  5/10  50 %, 20 s left");
+  EXPECT_EQ(progress_text("check", 1, 10, 20), "check  1/10  10 %, 3 min 0 s left");
+  EXPECT_EQ(progress_text("check", 10, 10, 20), "check  10/10  100 %");
+}
+
+TEST(Table, AlignsCharacters) {
+  Table table({{"name"}, {"ms", true}});
+  table.add({"Σx²", "1.5"});
+  table.add({"squares", "10"});
+  EXPECT_EQ(table.text(1), " name      ms\n Σx²      1.5\n squares   10\n");
+}
+
+TEST(Suggest, TakesTheNearest) {
+  const std::vector<std::string> names = {"list", "info", "check", "bench"};
+  EXPECT_EQ(nearest("lsit", names), "list");
+  EXPECT_EQ(nearest("ben", names), "bench");
+  EXPECT_EQ(nearest("zzzzzzzz", names), "");
+  EXPECT_EQ(nearest("list", {}), "");
+}
+
+}  // namespace
+}  // namespace coda::tools
