@@ -112,11 +112,11 @@ constexpr int64_t dtype_bytes(DType type) {  // of a state: its port knows
 }
 
 template <class T>
-concept FloatElement = stdlib::is_same_v < stdlib::remove_const_t<T>,
-float > || stdlib::is_same_v<stdlib::remove_const_t<T>, bf16> ||
-    stdlib::is_same_v<stdlib::remove_const_t<T>, fp16>;
+concept FloatElement = stdlib::is_same_v<stdlib::remove_const_t<T>, float> ||
+                       stdlib::is_same_v<stdlib::remove_const_t<T>, bf16> ||
+                       stdlib::is_same_v<stdlib::remove_const_t<T>, fp16>;
 template <class T>
 concept IntegerElement = stdlib::is_same_v<stdlib::remove_const_t<T>, int32_t> ||
-    stdlib::is_same_v<stdlib::remove_const_t<T>, int64_t>;
+                         stdlib::is_same_v<stdlib::remove_const_t<T>, int64_t>;
 
 }  // namespace coda

@@ -20,7 +20,7 @@ struct Matrix {
   constexpr Matrix(T* data, int64_t rows, int64_t columns) : Matrix(data, rows, columns, columns) {}
   constexpr Matrix(
       const Matrix<stdlib::remove_const_t<T>>& other)  // a view to read is made from one to write
-      requires stdlib::is_const_v<T>
+    requires stdlib::is_const_v<T>
       : Matrix(other.data, other.rows, other.columns, other.ld, other.major) {}
   constexpr Matrix(const Matrix&) = default;
   constexpr Matrix& operator=(const Matrix&) = default;

@@ -60,8 +60,7 @@ ProgramRun program_run(const P& program) {
   result.groups = groups_of<P>();
   [&]<int... kIsa>(std::integer_sequence<int, kIsa...>) {
     ((result.epilogue[kIsa] = &Epilogue<P, static_cast<Isa>(kIsa)>::run), ...);
-  }
-  (std::make_integer_sequence<int, kIsaCount>{});
+  }(std::make_integer_sequence<int, kIsaCount>{});
   for_each_port(program, [&](const auto& port, auto) {
     using PortType = std::remove_cvref_t<decltype(port)>;
     result.scratch_per_row += detail::scratch_per_row<PortType>();

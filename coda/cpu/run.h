@@ -8,7 +8,7 @@
 namespace coda::cpu {
 
 struct Options {
-  int threads = 0;         // 0: OpenMP's default
+  int threads = 0;              // 0: OpenMP's default
   std::optional<Isa> isa = {};  // default_isa() if left out
 };
 

@@ -29,8 +29,7 @@ class Driver {
     reset_rows(rows);
     [&]<int... kSub>(stdlib::integer_sequence<int, kSub...>) {
       (run_sub<kSub>(accumulators[kSub / K::kSubsAcross], rows, turn), ...);
-    }
-    (stdlib::make_integer_sequence<int, K::kSubs>{});
+    }(stdlib::make_integer_sequence<int, K::kSubs>{});
   }
 
   // The last set of a tile whose stores have not been waited for (K::kOwesLast).
@@ -79,8 +78,7 @@ class Driver {
         K::kInPlace ? input : thread_.output + kSub % K::kOutputSets * K::kStaging.output_set;
     [&]<int... kChunk>(stdlib::integer_sequence<int, kChunk...>) {
       (apply<kBlock, kAcross, kChunk>(accumulators, rows, input, output), ...);
-    }
-    (stdlib::make_integer_sequence<int, K::kChunks>{});
+    }(stdlib::make_integer_sequence<int, K::kChunks>{});
     ship<kSub>(output);
     if constexpr (K::kReducesRows) close_rows<kSub>(rows);
     if constexpr (K::kReducesColumns && kAcross == K::kSubsAcross - 1) close_columns<kBlock>();

@@ -67,8 +67,15 @@ void launch(const plan::LaunchRequest& request, const void* target_pointer) {
 
 template <class K>
 plan::KernelEntry entry() {
-  return {dtype_of<typename K::Element>, K::kTile, K::kA, K::kB, K::kGiven, K::kAccumulators,
-          K::kSharedBytes, K::kAnyColumns, &launch<K>};
+  return {dtype_of<typename K::Element>,
+          K::kTile,
+          K::kA,
+          K::kB,
+          K::kGiven,
+          K::kAccumulators,
+          K::kSharedBytes,
+          K::kAnyColumns,
+          &launch<K>};
 }
 
 // With CODA_ONE_KERNEL, a build that only shows that programs compile, the first one.

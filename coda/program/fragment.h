@@ -78,7 +78,8 @@ struct NumberElement {
   using type = float;
 };
 template <AnyFragment T, class... Rest>
-requires(!stdlib::is_same_v<typename T::Element, bool>) struct NumberElement<T, Rest...> {
+  requires(!stdlib::is_same_v<typename T::Element, bool>)
+struct NumberElement<T, Rest...> {
   using type = typename T::Element;
 };
 template <class T, class... Rest>
@@ -128,7 +129,8 @@ CODA_HD auto map_fragments(Operation operation, const First& first, const Rest&.
 
 // Applies an operation lane by lane, broadcasting fragments and plain numbers alike.
 template <class Operation, class... T>
-requires(AnyFragment<T> || ...) CODA_HD auto map(Operation operation, const T&... values) {
+  requires(AnyFragment<T> || ...)
+CODA_HD auto map(Operation operation, const T&... values) {
   using Layout = typename detail::FirstFragment<T...>::type::Layout;
   using Element = typename detail::NumberElement<T...>::type;
   return detail::map_fragments(operation, detail::as_fragment<Layout, Element>(values)...);

@@ -7,23 +7,27 @@
 namespace coda {
 
 template <class A, class B>
-concept FragmentPair = (AnyFragment<A> && (AnyFragment<B> || Number<B>)) ||
-                       (Number<A> && AnyFragment<B>);
+concept FragmentPair =
+    (AnyFragment<A> && (AnyFragment<B> || Number<B>)) || (Number<A> && AnyFragment<B>);
 
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator+(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator+(const A& a, const B& b) {
   return map(op::Add{}, a, b);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator-(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator-(const A& a, const B& b) {
   return map(op::Subtract{}, a, b);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator*(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator*(const A& a, const B& b) {
   return map(op::Multiply{}, a, b);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator/(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator/(const A& a, const B& b) {
   return map(op::Divide{}, a, b);
 }
 template <AnyFragment A>
@@ -31,27 +35,33 @@ CODA_HD auto operator-(const A& a) {
   return map(op::Negate{}, a);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator<(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator<(const A& a, const B& b) {
   return map(op::Less{}, a, b);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator>(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator>(const A& a, const B& b) {
   return map(op::Less{}, b, a);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator<=(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator<=(const A& a, const B& b) {
   return map(op::LessEqual{}, a, b);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator>=(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator>=(const A& a, const B& b) {
   return map(op::LessEqual{}, b, a);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator==(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator==(const A& a, const B& b) {
   return map(op::Equal{}, a, b);
 }
 template <class A, class B>
-requires FragmentPair<A, B> CODA_HD auto operator!=(const A& a, const B& b) {
+  requires FragmentPair<A, B>
+CODA_HD auto operator!=(const A& a, const B& b) {
   return map(op::NotEqual{}, a, b);
 }
 template <AnyFragment A, AnyFragment B>

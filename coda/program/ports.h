@@ -42,8 +42,8 @@ struct SegmentedViews {
 
   constexpr SegmentedViews() = default;
   template <class... Rest>
-  requires(sizeof...(Rest) + 1 == kSegments) constexpr SegmentedViews(const Matrix<T>& first,
-                                                                      const Rest&... rest)
+    requires(sizeof...(Rest) + 1 == kSegments)
+  constexpr SegmentedViews(const Matrix<T>& first, const Rest&... rest)
       : view{first, Matrix<T>(rest)...}, given(true) {}
   constexpr SegmentedViews(const Matrix<T>* views) : given(true) {
     for (int i = 0; i < kSegments; ++i) view[i] = views[i];
@@ -56,7 +56,8 @@ struct PerRow : SegmentedViews<T, kSegmentCount> {
                 "coda: PerRow holds bf16, fp16, float, int32_t or int64_t");
   static constexpr PortKind kKind = PortKind::kPerRow;
   using SegmentedViews<T, kSegmentCount>::SegmentedViews;
-  constexpr PerRow(T* data, int64_t rows) requires(kSegmentCount == 1)
+  constexpr PerRow(T* data, int64_t rows)
+    requires(kSegmentCount == 1)
       : SegmentedViews<T, 1>(Matrix<T>(data, 1, rows)) {}
 };
 
@@ -65,7 +66,8 @@ struct PerColumn : SegmentedViews<T, kSegmentCount> {
   static_assert(FloatElement<T>, "coda: PerColumn holds bf16, fp16 or float");
   static constexpr PortKind kKind = PortKind::kPerColumn;
   using SegmentedViews<T, kSegmentCount>::SegmentedViews;
-  constexpr PerColumn(T* data, int64_t columns) requires(kSegmentCount == 1)
+  constexpr PerColumn(T* data, int64_t columns)
+    requires(kSegmentCount == 1)
       : SegmentedViews<T, 1>(Matrix<T>(data, 1, columns)) {}
 };
 
@@ -181,7 +183,7 @@ concept InputPort = Port<P> && is_input(P::kKind);
 template <class P>
 concept StorePort = Port<P> && P::kKind == PortKind::kStore;
 template <class P>
-concept ReducePort = Port<P> &&
-    (P::kKind == PortKind::kRowReduce || P::kKind == PortKind::kColumnReduce);
+concept ReducePort =
+    Port<P> && (P::kKind == PortKind::kRowReduce || P::kKind == PortKind::kColumnReduce);
 
 }  // namespace coda

@@ -60,7 +60,8 @@ constexpr bool all_members_are_ports() {
 template <class P>
 struct AnyBase {
   template <class T>
-  requires(stdlib::is_base_of_v<T, P> && !stdlib::is_same_v<T, P>) constexpr operator T() const;
+    requires(stdlib::is_base_of_v<T, P> && !stdlib::is_same_v<T, P>)
+  constexpr operator T() const;
 };
 template <class P>
 constexpr bool has_base() {
@@ -81,8 +82,7 @@ constexpr bool has_port_of(PortKind kind) {
 template <class P>
 concept Program = stdlib::is_aggregate_v<P> && stdlib::is_trivially_copyable_v<P> && requires {
   P::port_names.size();
-} && detail::member_count<P>()
->= 1 && detail::member_count<P>() <= kMaxPorts;
+} && detail::member_count<P>() >= 1 && detail::member_count<P>() <= kMaxPorts;
 
 // Every executor calls this first; each rule that a program breaks is one readable message.
 template <class P>

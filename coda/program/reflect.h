@@ -83,8 +83,7 @@ CODA_HD constexpr void for_each_port(Program& program, F&& f) {
   detail::with_members(program, [&](auto&... port) {
     [&]<int... kIndex>(stdlib::integer_sequence<int, kIndex...>) {
       (f(port, stdlib::integral_constant<int, kIndex>{}), ...);
-    }
-    (stdlib::make_integer_sequence<int, sizeof...(port)>{});
+    }(stdlib::make_integer_sequence<int, sizeof...(port)>{});
   });
 }
 

@@ -37,11 +37,10 @@ CODA_DEVICE void tma_prefetch(const TensorMap* map, int c0, int c1) {
                : "memory");
 }
 CODA_DEVICE void tma_store(const TensorMap* map, uint32_t from, int c0, int c1) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
-          map_address(map)),
-      "r"(from), "r"(c0), "r"(c1)
-      : "memory");
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
+                   map_address(map)),
+               "r"(from), "r"(c0), "r"(c1)
+               : "memory");
 }
 CODA_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until at most kGroups of this thread's groups still have to read their shared memory.

@@ -156,7 +156,8 @@ void add_bench(CLI::App& app, int&) {
   const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
     return command->add_option(name, value, what)->type_name(type);
   };
-  option("--backend", arguments->backend, "NAME", "Where to run: cpu, or cuda")->capture_default_str();
+  option("--backend", arguments->backend, "NAME", "Where to run: cpu, or cuda")
+      ->capture_default_str();
   option("--shape", arguments->shapes, "MxNxK",
          "N of one accumulator (cuda: N and K of the weight); may be repeated")
       ->allow_extra_args(false)

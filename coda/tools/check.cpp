@@ -189,7 +189,8 @@ std::vector<Task> plan(std::span<const Operation* const> operations, const Check
                        const CheckBackend& backend) {
   std::vector<Task> tasks;
   for (const Operation* operation : operations) {
-    const std::vector<const Variant*> variants = chosen_variants(*operation, options.variant, backend);
+    const std::vector<const Variant*> variants =
+        chosen_variants(*operation, options.variant, backend);
     if (options.only_case) {
       for (const Variant* variant : variants) {
         tasks.push_back({operation, variant, *options.only_case});

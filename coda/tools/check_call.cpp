@@ -126,8 +126,7 @@ void CheckedCall::add_port(const PortView& port, Random& random) {
                                  : problem.columns.begin[s] * (port.paired ? 2 : 1);
     const bool down = rows && port.kind != PortKind::kPerRow;
     const bool tile = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore;
-    add_tensor(&port,
-               draw_view(port.dtype, port.element_bytes, extent, Major::kRow, tile, random),
+    add_tensor(&port, draw_view(port.dtype, port.element_bytes, extent, Major::kRow, tile, random),
                down ? begin : 0, down ? 0 : begin, tile, random);
     Piece& piece = pieces_.back();
     for (int i = 0; input && i < piece.tensor.members(); ++i) {

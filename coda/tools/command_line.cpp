@@ -97,8 +97,8 @@ std::vector<std::string> backends() {
 void require_backend(const std::string& name) {
   const std::vector<std::string> known = backends();
   if (std::ranges::count(known, name) > 0) return;
-  throw Error(fmt::format("this build has no backend '{}'; it has: {}", name,
-                          fmt::join(known, ", ")));
+  throw Error(
+      fmt::format("this build has no backend '{}'; it has: {}", name, fmt::join(known, ", ")));
 }
 
 int run_command_line(int argc, const char* const* argv) {

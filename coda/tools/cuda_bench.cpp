@@ -142,10 +142,8 @@ class CudaRace {
       entry.result.rounds = rounds_;
       entry.result.baseline = "cublas";
       entries_.push_back(std::move(entry));
-      contenders_.push_back({[&c, kernel] {
-                               c.variant->run_cuda(c.call, cuda::Target{0, nullptr, kernel});
-                             },
-                             {}});
+      contenders_.push_back(
+          {[&c, kernel] { c.variant->run_cuda(c.call, cuda::Target{0, nullptr, kernel}); }, {}});
     }
   }
 
@@ -167,7 +165,8 @@ double host_microseconds(const Launch& launch) {
     cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kLaunches; ++i) launch();
-    const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::micro> spent =
+        std::chrono::steady_clock::now() - start;
     best = std::min(best, spent.count() / kLaunches);
   }
   cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -179,18 +178,17 @@ double host_microseconds(const Launch& launch) {
 std::vector<Shape> cuda_bench_shapes() {
   constexpr int64_t kTokens = 16384;
   std::vector<Shape> result;
-  for (const auto& [N, K] : std::initializer_list<std::pair<int64_t, int64_t>>{
-           {2048, 2048},
-           {11264, 2048},
-           {2048, 5632},
-           {6144, 2048},
-           {4096, 4096},
-           {22016, 4096},
-           {4096, 11008},
-           {12288, 4096},
-           {8192, 8192},
-           {44032, 8192},
-           {8192, 22016}}) {
+  for (const auto& [N, K] : std::initializer_list<std::pair<int64_t, int64_t>>{{2048, 2048},
+                                                                               {11264, 2048},
+                                                                               {2048, 5632},
+                                                                               {6144, 2048},
+                                                                               {4096, 4096},
+                                                                               {22016, 4096},
+                                                                               {4096, 11008},
+                                                                               {12288, 4096},
+                                                                               {8192, 8192},
+                                                                               {44032, 8192},
+                                                                               {8192, 22016}}) {
     result.push_back({kTokens, N, K});
   }
   return result;

@@ -131,8 +131,9 @@ CheckBackend cuda_backend() {
   backend.configurations = {"--backend cuda"};
   backend.run = run_cuda;
   backend.repetitions = [](const CheckRun& run) {
-    return kWays +
-           (is_empty(run.call) ? 0 : static_cast<int>(fitting_kernels(run.variant, run.call).size()));
+    return kWays + (is_empty(run.call)
+                        ? 0
+                        : static_cast<int>(fitting_kernels(run.variant, run.call).size()));
   };
   backend.has = [](const Variant& variant) { return variant.run_cuda != nullptr; };
   backend.refuses = [](const CheckRun& run) {

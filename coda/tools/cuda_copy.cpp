@@ -21,9 +21,9 @@ DeviceCopy::DeviceCopy(std::span<const std::span<std::byte>> memory) {
   cuda::check(cudaMemset(memory_, 0, size_ + 1), "cudaMemset");
   for (size_t i = 0; i < memory.size(); ++i) {
     blocks_.push_back({memory[i], memory_ + offsets[i]});
-    cuda::check(cudaMemcpy(blocks_[i].device, memory[i].data(), memory[i].size(),
-                           cudaMemcpyHostToDevice),
-                "cudaMemcpy");
+    cuda::check(
+        cudaMemcpy(blocks_[i].device, memory[i].data(), memory[i].size(), cudaMemcpyHostToDevice),
+        "cudaMemcpy");
   }
   // Streams that do not wait for the default one must see it too.
   cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -56,9 +56,9 @@ catalogue::Call DeviceCopy::call(const catalogue::Call& host) const {
 
 void DeviceCopy::copy_back() const {
   for (const Block& block : blocks_) {
-    cuda::check(cudaMemcpy(block.host.data(), block.device, block.host.size(),
-                           cudaMemcpyDeviceToHost),
-                "cudaMemcpy");
+    cuda::check(
+        cudaMemcpy(block.host.data(), block.device, block.host.size(), cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
   }
 }
 

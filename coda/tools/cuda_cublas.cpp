@@ -89,7 +89,8 @@ struct Cublas::Plan {
   std::vector<Algorithm> algorithms;
 
   Plan(const Functions& functions, void* lt, const GemmRequest& r) : f(functions) {
-    const int op_first = r.b_rows ? kPlain : kTransposed, op_second = r.a_rows ? kTransposed : kPlain;
+    const int op_first = r.b_rows ? kPlain : kTransposed,
+              op_second = r.a_rows ? kTransposed : kPlain;
     require(f.create_operation(&operation, kCompute32, kReal32), "cublasLtMatmulDescCreate");
     f.set_operation(operation, kTransposeA, &op_first, sizeof(op_first));
     f.set_operation(operation, kTransposeB, &op_second, sizeof(op_second));
@@ -124,8 +125,9 @@ struct Cublas::Plan {
 
 Cublas::Cublas() : functions_(std::make_unique<Functions>()) {
   if (!functions_->load()) {
-    throw Error("cuBLASLt was not found (libcublasLt.so.13 or .12): add its folder to "
-                "LD_LIBRARY_PATH");
+    throw Error(
+        "cuBLASLt was not found (libcublasLt.so.13 or .12): add its folder to "
+        "LD_LIBRARY_PATH");
   }
   require(functions_->create(&lt_), "cublasLtCreate");
   if (functions_->load_blas()) require(functions_->create_blas(&blas_), "cublasCreate");

@@ -120,12 +120,12 @@ void CudaWorkload::add_forward() {
   add("linear", "bf16", "forward", {x, w, {argument("out", out(0, N))}}, baseline);
 
   const Argument residual = argument("residual", tensor(residual_, DType::kBf16, M, N));
-  const Argument squares =
-      argument("squares", tensor(squares_, DType::kFp32, (N + 63) / 64, M));
+  const Argument squares = argument("squares", tensor(squares_, DType::kFp32, (N + 63) / 64, M));
   add("linear_residual_norm", "kept-bf16", "forward",
-      {x, w,
-       {residual, argument("gamma", tensor(gamma_, DType::kBf16, 1, N)),
-        argument("out", out(0, N)), argument("scaled", out(1, N)), squares}},
+      {x,
+       w,
+       {residual, argument("gamma", tensor(gamma_, DType::kBf16, 1, N)), argument("out", out(0, N)),
+        argument("scaled", out(1, N)), squares}},
       baseline);
   add("linear_residual_norm", "folded-bf16", "forward",
       {x, w, {residual, argument("out", out(0, N)), squares}}, baseline);
@@ -135,7 +135,8 @@ void CudaWorkload::add_forward() {
   pair.accumulators = 2;
   pair.part[1][0] = tensor(static_cast<bf16*>(w_) + F * K, DType::kBf16, F, K);
   add("linear_swiglu", "bf16", "forward",
-      {x, pair,
+      {x,
+       pair,
        {argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
         number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
         argument("gate", out(0, F)), argument("up", out(1, F)), argument("out", out(2, F))}},
@@ -149,7 +150,8 @@ void CudaWorkload::add_gradients() {
   };
   // dX [M, K] = dZ [M, N] · w
   add("linear", "bf16", "dX",
-      {operand(tensor(dz_, DType::kBf16, M, N)), operand(transposed(w_, DType::kBf16, N, K)),
+      {operand(tensor(dz_, DType::kBf16, M, N)),
+       operand(transposed(w_, DType::kBf16, N, K)),
        {argument("out", tensor(out_[0], DType::kBf16, M, K))}},
       {M, K, N, dz_, w_, false, true, out_[0], DType::kBf16});
 
