@@ -1,10 +1,11 @@
 # `make help` lists what there is. Everything runs scripts/setup.sh first, which does nothing when
 # all is installed.
-.PHONY: help setup build run test bench format lint clean
+.PHONY: help setup build kernels run test bench format lint clean
 .DEFAULT_GOAL := build
 
 help:
 	@echo "make build    compile; leaves the command build/coda"
+	@echo "make kernels  compile every GPU kernel (nvcc); leaves build-gpu/coda for a GPU machine"
 	@echo "make run      build, check every operation, print the CPU benchmark table"
 	@echo "make test     everything that must pass before a change is merged"
 	@echo "make bench    measure on this machine; writes runs/bench.json"
@@ -19,6 +20,11 @@ setup:
 build: setup
 	@cmake --preset default --log-level=WARNING >/dev/null
 	@cmake --build --preset default --target coda_command coda_shared
+
+# Spills, local memory and serialised wgmma are errors (scripts/check_ptxas.py).
+kernels: setup
+	@cmake --preset gpu --log-level=WARNING >/dev/null
+	@cmake --build --preset gpu
 
 run: build
 	build/coda check --cases 50

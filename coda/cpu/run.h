@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 
+#include "coda/core/error.h"
 #include "coda/cpu/epilogue.h"
 
 namespace coda::cpu {

@@ -20,9 +20,9 @@ class RowTile {
   RowTile(const Program& program, const TileRun& run, int64_t row, int64_t column, int count)
       : program_(program), run_(run), row_(row), column_(column), count_(count) {}
 
-  CODA_HD auto accumulator(int i = 0) const {
+  CODA_HD auto accumulator(AccumulatorIndex<Program> i = 0) const {
     Values<float, Space::kElement> result;
-    const float* from = run_.accumulator[i] + row_ * run_.accumulator_ld + column_;
+    const float* from = run_.accumulator[i.value] + row_ * run_.accumulator_ld + column_;
     CODA_UNROLL
     for (int v = 0; v < Layout::kVectors; ++v) result.lane[v] = simd::load(from + v * simd::kLanes);
     return result;

@@ -1,5 +1,5 @@
-// Runs a program over a consumer's tile, sub-tile by sub-tile: waits for inputs, applies the program
-// chunk by chunk, ships outputs, closes partials, and gives buffers back.
+// Runs a program over a consumer's tile, sub-tile by sub-tile: waits for inputs, applies the
+// program chunk by chunk, ships outputs, closes partials, and gives buffers back.
 #pragma once
 #include "coda/epilogue/tile.h"
 

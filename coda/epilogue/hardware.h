@@ -1,5 +1,5 @@
-// The instructions under the kernel: the GPU's, or the simulator's. Kernel code is compiled once for
-// each; the inline namespace keeps the two apart in one program.
+// The instructions under the kernel: the GPU's, or the simulator's. Kernel code is compiled once
+// for each; the inline namespace keeps the two apart in one program.
 #pragma once
 #include "coda/core/std.h"
 

@@ -28,8 +28,8 @@ CODA_DEVICE uint32_t swizzle(uint32_t line) {
   return kBytes == 128 ? line & 7 : kBytes == 64 ? line >> 1 & 3 : line >> 2 & 1;
 }
 
-// A lane's line address for load_matrix_x4 of columns 0 to 15 of a slab of 16 lines; columns 16i and
-// on stand at this address with i << 5 exchanged into it.
+// A lane's line address for load_matrix_x4 of columns 0 to 15 of a slab of 16 lines; columns 16i
+// and on stand at this address with i << 5 exchanged into it.
 template <int kBytes>
 CODA_DEVICE uint32_t matrix_offset(uint32_t lane) {
   const uint32_t line = lane & 15;

@@ -1,6 +1,7 @@
 // The tile a program sees on the GPU: a warp's 16 rows by kChunk columns of its accumulators, with
 // the epilogue's tensors in swizzled shared memory.
 #pragma once
+#include "coda/epilogue/column_state.h"
 #include "coda/epilogue/row_state.h"
 #include "coda/epilogue/staging.h"
 #include "coda/epilogue/thread.h"
@@ -32,11 +33,11 @@ class Tile {
         input_(input),
         output_(output) {}
 
-  CODA_DEVICE auto accumulator(int i = 0) const {
+  CODA_DEVICE auto accumulator(AccumulatorIndex<Program> i = 0) const {
     Values<float, Space::kElement> result;
     CODA_UNROLL
     for (int n = 0; n < kWidth / 2; ++n) {
-      result.lane[n] = accumulators_[i * (K::kColumns / 2) + kColumn / 2 + n];
+      result.lane[n] = accumulators_[i.value * (K::kColumns / 2) + kColumn / 2 + n];
     }
     return result;
   }
@@ -258,8 +259,6 @@ class Tile {
     });
   }
 
-  // Over this thread's two rows, then the eight lanes that share its columns: at every step a lane
-  // keeps half of the columns it holds, so few shuffles do. Then into the warp's line.
   template <class P, class... V>
   CODA_DEVICE void reduce_column(const P& port, const V&... value) const {
     using Reduction = typename P::Reduction;
@@ -276,41 +275,9 @@ class Tile {
           first + 8 < thread_.rows_end ? Reduction::lift(value.lane[i + 2]...) : identity;
       state[n] = Reduction::combine(top, bottom);
     }
-    int begin = 0;  // of the columns this lane still holds, among its own
-    int held = kOwn;
-    CODA_UNROLL
-    for (uint32_t mask = 16; mask >= 4; mask /= 2) {
-      const bool upper = (thread_.lane & mask) != 0;
-      if (held > 1) {
-        held /= 2;
-        CODA_UNROLL
-        for (int n = 0; n < kOwn / 2; ++n) {
-          if (n >= held) break;
-          const State keep = upper ? state[n + held] : state[n];
-          const State give = upper ? state[n] : state[n + held];
-          state[n] = Reduction::combine(keep, shuffle_state(give, mask));
-        }
-        begin += upper ? held : 0;
-      } else {
-        state[0] = Reduction::combine(state[0], shuffle_state(state[0], mask));
-      }
-    }
-    // Where there were fewer columns than lanes, lanes that differ in the last bits hold the same one.
-    const bool writes = kOwn >= 8 || (thread_.lane & (8 / kOwn - 1) << 2) == 0;
-    if (!writes) return;
-    const uint32_t line = thread_.columns + thread_.warp * K::kStaging.column_bytes +
-                          offset<&Staging<Program>::column_offset>(port);
-    CODA_UNROLL
-    for (int n = 0; n < (kOwn >= 8 ? kOwn / 8 : 1); ++n) {
-      const int own = begin + n;
-      const uint32_t column =
-          static_cast<uint32_t>(kColumn + own / 2 * 8 + own % 2) + 2 * (thread_.lane & 3);
-      uint32_t to = line + column * sizeof(State);
-      for_each_member(state[n], [&](float& member) {
-        hw::store_shared(to, float_bits(member));
-        to += 4;
-      });
-    }
+    fold_columns<Reduction, kColumn>(state, thread_.lane,
+                                     thread_.columns + thread_.warp * K::kStaging.column_bytes +
+                                         offset<&Staging<Program>::column_offset>(port));
   }
 
   const Program& program_;

@@ -7,7 +7,8 @@
 namespace coda::epilogue {
 inline namespace CODA_TARGET {
 
-// kColumns columns of a warp's 16 rows. A per-element fragment has its lanes in the order (j, h, p).
+// kColumns columns of a warp's 16 rows. A per-element fragment has its lanes in the order (j, h,
+// p).
 template <int kColumns>
 struct WarpLayout {
   template <class Element>

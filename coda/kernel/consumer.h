@@ -156,8 +156,8 @@ class Consumer {
     if (blocks > 0 && releases) release(empty + before * 8);
   }
 
-  // Both majors hold 64 rows of A in 64 · 128 consecutive bytes; 16 contraction steps are 32 bytes of
-  // a line, or 16 lines of a box.
+  // Both majors hold 64 rows of A in 64 · 128 consecutive bytes; 16 contraction steps are 32 bytes
+  // of a line, or 16 lines of a box.
   CODA_DEVICE void multiply_stage(Accumulators& accumulators, uint32_t stage, bool accumulate) {
     constexpr hw::Contiguous kA = contiguous(K::kA), kB = contiguous(K::kB);
     constexpr uint32_t kStepA = kA == hw::Contiguous::kContraction ? 32 : 16 * 128;

@@ -1,6 +1,6 @@
-// A loader: one warp per consumer that brings what its epilogue reads while the mainloop runs, as far
-// ahead as there are buffers. Vectors are copied, widened and finished by all lanes; tiles come by
-// TMA.
+// A loader: one warp per consumer that brings what its epilogue reads while the mainloop runs, as
+// far ahead as there are buffers. Vectors are copied, widened and finished by all lanes; tiles come
+// by TMA.
 #pragma once
 #include "coda/kernel/producer.h"
 

@@ -6,7 +6,8 @@
 
 namespace coda::kernel {
 
-// T: bf16 or fp16 operands. kTileIndex: into kTileConfigs. kGivenPorts: which of the program's optional ports are given, by place.
+// T: bf16 or fp16 operands. kTileIndex: into kTileConfigs. kGivenPorts: which of the program's
+// optional ports are given, by place.
 template <class ProgramType, class T, int kTileIndex, OperandMajor kMajorA, OperandMajor kMajorB,
           uint32_t kGivenPorts>
 struct KernelTraits {
@@ -39,8 +40,8 @@ struct KernelTraits {
 
   static constexpr int kBytesA = kRows * kBlockDepth * 2, kBytesB = kAllColumns * kBlockDepth * 2;
   static constexpr int kStageBytes = kBytesA + kBytesB;
-  // Rows-major operands come in boxes of 64 rows × 64 contraction steps; where the boxes of B do not
-  // divide among the blocks, each box is cut along the contraction.
+  // Rows-major operands come in boxes of 64 rows × 64 contraction steps; where the boxes of B do
+  // not divide among the blocks, each box is cut along the contraction.
   static constexpr int kBoxesA = kRows / 64 / kClusterColumns;
   static constexpr bool kWholeBoxesB = kAllColumns % (64 * kClusterRows) == 0;
   static constexpr int kBoxDepthB = kWholeBoxesB ? kBlockDepth : kBlockDepth / kClusterRows;
@@ -51,7 +52,8 @@ struct KernelTraits {
   // what travels.
   static constexpr bool kMany =
       kRowBlocks * kRegisters > 128;  // accumulators: registers are scarce
-  // Outputs whose lines are no multiple of 16 bytes take code for which there are no registers then.
+  // Outputs whose lines are no multiple of 16 bytes take code for which there are no registers
+  // then.
   static constexpr bool kAnyColumns = !kMany;
   static constexpr int kSubColumns = kTile.sub_columns;
   static constexpr int kChunk = kMany ? 16 : 32;

@@ -63,6 +63,12 @@ const char* major_text(OperandMajor major) {
   return major == OperandMajor::kContraction ? "contraction-major" : "rows-major";
 }
 
+bool takes(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,
+           const OperandView& b) {
+  return b.head_dim == 0 && kernel.operand == a.part[0][0].dtype && has_major(a, kernel.a) &&
+         has_major(b, kernel.b) && kernel.given == given_optional(program);
+}
+
 [[noreturn]] void fail_choice(std::span<const KernelEntry> kernels, const ProgramView& program,
                               const OperandView& a, const OperandView& b) {
   if (b.head_dim != 0) {
@@ -70,6 +76,12 @@ const char* major_text(OperandMajor major) {
         fmt::format("{}: argument 'B': expected a single operand or a pair on the GPU, got "
                     "halves of heads",
                     program.name));
+  }
+  if (std::ranges::any_of(kernels, [&](const auto& k) { return takes(k, program, a, b); })) {
+    throw Error(
+        fmt::format("{}: argument 'B': expected outputs whose lines are multiples of 16 bytes for "
+                    "these majors and ports on the GPU, got {} rows (pad B and the outputs)",
+                    program.name, b.part[0][0].rows));
   }
   std::vector<std::string> compiled;
   for (const KernelEntry& kernel : kernels) {
@@ -94,9 +106,7 @@ std::string config_name(const kernel::TileConfig& config) {
 
 bool fits(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,
           const OperandView& b) {
-  return b.head_dim == 0 && kernel.operand == a.part[0][0].dtype && has_major(a, kernel.a) &&
-         has_major(b, kernel.b) && kernel.given == given_optional(program) &&
-         (kernel.any_columns || has_whole_lines(program, b));
+  return takes(kernel, program, a, b) && (kernel.any_columns || has_whole_lines(program, b));
 }
 
 const KernelEntry& choose(std::span<const KernelEntry> kernels, const ProgramView& program,

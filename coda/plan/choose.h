@@ -7,13 +7,13 @@ namespace coda::plan {
 
 std::string config_name(const kernel::TileConfig& config);  // "pp128x192_s5_c2x1_n32"
 
-// Whether the kernel is compiled for this: operand type, majors, and exactly the optional ports that
-// are given.
+// Whether the kernel is compiled for this: operand type, majors, and exactly the optional ports
+// that are given.
 bool fits(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,
           const OperandView& b);
 
-// The fastest by prediction of those that fit; of equals the first. Throws coda::Error that says what
-// is not compiled, and what is.
+// The fastest by prediction of those that fit; of equals the first. Throws coda::Error that says
+// what is not compiled, and what is.
 const KernelEntry& choose(std::span<const KernelEntry> kernels, const ProgramView& program,
                           const Problem& problem, const OperandView& a, const OperandView& b,
                           const Device& device);

@@ -1,6 +1,6 @@
-// Programs on the GPU: validated, a kernel chosen, tensor maps made, launched on the caller's stream.
-// Nothing is allocated on the device, synchronised or compiled here, so that launches may be captured
-// into CUDA graphs and come from several threads.
+// Programs on the GPU: validated, a kernel chosen, tensor maps made, launched on the caller's
+// stream. Nothing is allocated on the device, synchronised or compiled here, so that launches may
+// be captured into CUDA graphs and come from several threads.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -4,8 +4,8 @@
 
 namespace coda::plan {
 
-// A matrix of lines, and the box that TMA moves at a time; rows of a box are swizzled over their own
-// width of 128 or 64 bytes. Nothing is made of an empty matrix: no tile reads or writes it.
+// A matrix of lines, and the box that TMA moves at a time; rows of a box are swizzled over their
+// own width of 128 or 64 bytes. Nothing is made of an empty matrix: no tile reads or writes it.
 struct MapRequest {
   const void* data = nullptr;
   DType type = DType::kBf16;

@@ -1,5 +1,5 @@
-// A value for each device, made when it is first asked for, from any thread. Unlike std::call_once it
-// may throw on the way everywhere, also in programs that bring libstdc++ along.
+// A value for each device, made when it is first asked for, from any thread. Unlike std::call_once
+// it may throw on the way everywhere, also in programs that bring libstdc++ along.
 #pragma once
 #include <atomic>
 #include <mutex>

@@ -1,5 +1,5 @@
-// How long a kernel will take, from counts alone: what the choice among a program's kernels goes by.
-// A pure function; host only.
+// How long a kernel will take, from counts alone: what the choice among a program's kernels goes
+// by. A pure function; host only.
 #pragma once
 #include "coda/plan/kernel_entry.h"
 

@@ -41,6 +41,18 @@ constexpr const char* name_of() {
   }
 }
 
+// Which accumulator a program asks for: a constant below the number it has.
+template <class P>
+struct AccumulatorIndex {
+  int value;
+  consteval AccumulatorIndex(int index) : value(index) {
+    if (index < 0 || index >= accumulators_of<P>()) the_program_has_no_such_accumulator();
+  }
+
+ private:
+  static void the_program_has_no_such_accumulator();  // cannot be called in a constant: an error
+};
+
 // A value for both halves of a pair, as tile.load gives it for a Paired port.
 template <class First, class Second = First>
 struct Pair {

@@ -1,5 +1,6 @@
-// Barriers of sm_90: mbarriers in shared memory, named barriers of a thread block, the barrier of a cluster; and the fences that go
-// with them. Shared-memory addresses are 32-bit offsets in the shared window.
+// Barriers of sm_90: mbarriers in shared memory, named barriers of a thread block, the barrier of a
+// cluster; and the fences that go with them. Shared-memory addresses are 32-bit offsets in the
+// shared window.
 #pragma once
 #include "coda/core/std.h"
 
@@ -26,8 +27,8 @@ CODA_DEVICE void mbarrier_arrive_expect(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-// `barrier` comes from cluster_address(). Only reads by wgmma, already waited for, come before it: a
-// release at cluster scope would wait for all memory traffic of the block (half of the speed).
+// `barrier` comes from cluster_address(). Only reads by wgmma, already waited for, come before it:
+// a release at cluster scope would wait for all memory traffic of the block (half of the speed).
 CODA_DEVICE void mbarrier_arrive_cluster(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }

@@ -18,8 +18,8 @@ CODA_DEVICE uint32_t load_shared(uint32_t address) {
 CODA_DEVICE void load_shared_x2(uint32_t address, uint32_t& a, uint32_t& b) {
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(address) : "memory");
 }
-// Lane l gives the address of row l % 8 of matrix l / 8; value i is row lane / 4, columns 2·(lane % 4)
-// and the next, of matrix i.
+// Lane l gives the address of row l % 8 of matrix l / 8; value i is row lane / 4, columns 2·(lane %
+// 4) and the next, of matrix i.
 CODA_DEVICE void load_matrix_x4(uint32_t address, uint32_t (&value)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])

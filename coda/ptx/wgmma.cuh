@@ -14,8 +14,8 @@ enum class Contiguous { kContraction, kRows };
 inline constexpr uint32_t kRowsBoxBytes = 64 * 64 * 2;
 
 // kContraction: lines of 64 elements (128 bytes), groups of 8 lines 1024 bytes apart.
-// kRows: a contraction step of 64 rows is 128 bytes, 8 of them are 1024 bytes (the stride), the next
-// 64 rows are a box further on (the leading offset).
+// kRows: a contraction step of 64 rows is 128 bytes, 8 of them are 1024 bytes (the stride), the
+// next 64 rows are a box further on (the leading offset).
 template <Contiguous kContiguous>
 CODA_DEVICE uint64_t wgmma_descriptor(uint32_t address) {
   constexpr uint64_t kLeading = kContiguous == Contiguous::kRows ? kRowsBoxBytes >> 4 : 1;

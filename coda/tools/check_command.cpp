@@ -2,8 +2,12 @@
 
 #include <memory>
 
+#include "coda/core/error.h"
 #include "coda/tools/check.h"
 #include "coda/tools/command_line.h"
+#if defined(CODA_HAS_CUDA)
+#include "coda/tools/cuda_huge.h"
+#endif
 #include "coda/tools/progress.h"
 
 namespace coda::tools {
@@ -15,10 +19,17 @@ struct Arguments {
   std::vector<std::string> operations;
   std::string isa;
   CheckOptions options;
+  bool huge = false;
 };
 
 int run_check(const Arguments& arguments) {
   CheckOptions options = arguments.options;
+  if (arguments.huge) {
+#if defined(CODA_HAS_CUDA)
+    if (options.backend == "cuda") return report_check(check_huge());
+#endif
+    throw Error("--huge: expected --backend cuda; the CPU has tests of its own");
+  }
   if (!arguments.isa.empty()) options.isas = {cpu::parse_isa(arguments.isa)};
   std::vector<const catalogue::Operation*> operations;
   for (const std::string& name : arguments.operations) {
@@ -62,7 +73,7 @@ void add_check(CLI::App& app, int& status) {
   const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
     return command->add_option(name, value, what)->type_name(type);
   };
-  option("--backend", options.backend, "NAME", "Where to run: cpu")->capture_default_str();
+  option("--backend", options.backend, "NAME", "Where to run: cpu, or cuda")->capture_default_str();
   option("--cases", options.cases, "N", "Cases of every operation, dealt to its variants")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000000).description(""));
@@ -70,6 +81,7 @@ void add_check(CLI::App& app, int& status) {
   option("--variant", options.variant, "NAME", "Only this variant; all if left out");
   option("--isa", arguments->isa, "NAME", "Only this instruction set; all if left out");
   option("--case", options.only_case, "N", "Only this case: a number that a failure named");
+  command->add_flag("--huge", arguments->huge, "Only tensors beyond 2^31 elements (cuda)");
   command->callback([arguments, &status] { status = run_check(*arguments); });
 }
 

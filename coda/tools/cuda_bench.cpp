@@ -7,6 +7,7 @@
 
 #include "coda/catalogue/linear.h"
 #include "coda/plan/cuda.h"
+#include "coda/tools/cuda_device.h"
 #include "coda/tools/cuda_kernels.h"
 #include "coda/tools/cuda_power.h"
 #include "coda/tools/cuda_workload.h"
@@ -212,14 +213,8 @@ std::vector<BenchResult> cuda_bench(const CudaBenchOptions& options,
 }
 
 BenchGpu describe_gpu() {
-  cudaDeviceProp properties{};
-  int driver = 0;
-  cuda::check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-  cuda::check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   BenchGpu gpu;
-  gpu.name = fmt::format("{}, {} multiprocessors, CUDA {}.{}", properties.name,
-                         properties.multiProcessorCount, driver / 1000, driver % 1000 / 10);
-
+  gpu.name = cuda_device_name();
   const CudaWorkload workload({256, 256, 256}, Regime::kZeros);
   const CudaCase& linear = workload.cases().front();
   const catalogue::Call& call = linear.call;

@@ -1,5 +1,5 @@
-// `coda bench --backend cuda`: every kernel of every operation beside cuBLAS's bare GEMM, all taking
-// turns on one stream without a pause, in both regimes.
+// `coda bench --backend cuda`: every kernel of every operation beside cuBLAS's bare GEMM, all
+// taking turns on one stream without a pause, in both regimes.
 #pragma once
 #include "coda/tools/bench.h"
 

@@ -4,9 +4,9 @@
 
 namespace coda::tools {
 
-// Repetitions: the chosen kernel; on two streams from two threads; captured into a graph; then every
-// kernel that fits, three launches in a row where outputs are no inputs. Throws coda::Error where
-// there is no GPU that coda's kernels run on.
+// Repetitions: the chosen kernel; on two streams from two threads; captured into a graph; then
+// every kernel that fits, three launches in a row where outputs are no inputs. Throws coda::Error
+// where there is no GPU that coda's kernels run on.
 CheckBackend cuda_backend();
 
 }  // namespace coda::tools

@@ -1,5 +1,5 @@
-// cuBLAS, what GPU benchmarks compare with: the bare GEMM c = a·bᵀ, by the fastest of the first eight
-// algorithms that cuBLASLt proposes and of what cublasGemmEx takes. Loaded at run time.
+// cuBLAS, what GPU benchmarks compare with: the bare GEMM c = a·bᵀ, by the fastest of the first
+// eight algorithms that cuBLASLt proposes and of what cublasGemmEx takes. Loaded at run time.
 #pragma once
 #include <cuda_runtime_api.h>
 

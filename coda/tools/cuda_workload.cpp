@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coda/plan/cuda.h"
 #include "coda/tools/random.h"
 
 namespace coda::tools {
@@ -38,18 +37,6 @@ const std::vector<bf16>& normal_numbers() {
   return numbers;
 }
 
-// Writes `pattern` over and over: once from the host, then from what is already there.
-void tile_pattern(void* to, size_t bytes, const void* pattern, size_t length) {
-  auto* data = static_cast<std::byte*>(to);
-  size_t done = std::min(bytes, length);
-  cuda::check(cudaMemcpy(data, pattern, done, cudaMemcpyHostToDevice), "cudaMemcpy");
-  while (done < bytes) {
-    const size_t more = std::min(done, bytes - done);
-    cuda::check(cudaMemcpy(data + done, data, more, cudaMemcpyDeviceToDevice), "cudaMemcpy");
-    done += more;
-  }
-}
-
 }  // namespace
 
 const char* regime_name(Regime regime) { return regime == Regime::kRandom ? "random" : "zeros"; }
@@ -73,19 +60,16 @@ CudaWorkload::CudaWorkload(const Shape& shape, Regime regime) : shape_(shape) {
 }
 
 void* CudaWorkload::memory(int64_t elements, DType type, Fill fill) {
-  void* data = nullptr;
-  const auto bytes = static_cast<size_t>(elements * dtype_bytes(type));
-  cuda::check(cudaMalloc(&data, bytes), "cudaMalloc");
-  memory_.emplace_back(data);
+  const CudaBuffer& buffer = memory_.emplace_back(elements * dtype_bytes(type));
   if (fill == Fill::kZero) {
-    cuda::check(cudaMemset(data, 0, bytes), "cudaMemset");
+    buffer.fill(0);
   } else if (fill == Fill::kNormal) {
-    tile_pattern(data, bytes, normal_numbers().data(), normal_numbers().size() * sizeof(bf16));
+    buffer.fill(normal_numbers().data(), normal_numbers().size() * sizeof(bf16));
   } else {
     const float sum_of_squares = 64;
-    tile_pattern(data, bytes, &sum_of_squares, sizeof(float));
+    buffer.fill(&sum_of_squares, sizeof(sum_of_squares));
   }
-  return data;
+  return buffer.data();
 }
 
 void CudaWorkload::add(const char* operation, const char* variant, const char* layout,

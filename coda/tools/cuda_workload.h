@@ -1,11 +1,11 @@
 // The tensors of a layer's GEMMs at one shape, on the GPU: x [M, K], w [N, K], and what the forward
 // pass, dX and dW make of them, each with the bare GEMM that it is compared with.
 #pragma once
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "coda/catalogue/operation.h"
+#include "coda/tools/cuda_buffer.h"
 #include "coda/tools/cuda_cublas.h"
 #include "coda/tools/workload.h"
 
@@ -34,9 +34,6 @@ class CudaWorkload {
   const std::vector<CudaCase>& cases() const { return cases_; }
 
  private:
-  struct Free {
-    void operator()(void* data) const { cudaFree(data); }
-  };
   enum class Fill { kZero, kNormal, kPartials };
 
   void* memory(int64_t elements, DType type, Fill fill);
@@ -46,7 +43,7 @@ class CudaWorkload {
   void add_gradients();
 
   Shape shape_;
-  std::vector<std::unique_ptr<void, Free>> memory_;
+  std::vector<CudaBuffer> memory_;
   void *x_, *w_, *dz_, *residual_, *gamma_, *partials_, *squares_, *dw_;
   void* out_[3];
   std::vector<CudaCase> cases_;

@@ -4,12 +4,23 @@
 
 #include "coda/catalogue/operation.h"
 #include "coda/tools/command_line.h"
+#if defined(CODA_HAS_CUDA)
+#include "coda/tools/cuda_device.h"
+#endif
 #include "coda/tools/machine.h"
 #include "coda/tools/openblas.h"
 #include "coda/version.h"
 
 namespace coda::tools {
 namespace {
+
+std::string gpu_text() {
+#if defined(CODA_HAS_CUDA)
+  return cuda_device_name();
+#else
+  return "none: this build has no GPU backend";
+#endif
+}
 
 void info() {
   std::vector<std::string> isas;
@@ -26,8 +37,8 @@ void info() {
   line("instructions",
        fmt::format("{}; used: {}", fmt::join(isas, ", "), cpu::isa_name(cpu::default_isa())));
   line("bf16 dot", cpu::has_bf16_dot() ? "yes (AVX512-BF16)" : "no");
-  line("backends", "cpu");
-  line("gpu", "none: this build has no GPU backend");
+  line("backends", fmt::format("{}", fmt::join(backends(), ", ")));
+  line("gpu", gpu_text());
   line("operations", fmt::format("{}", catalogue::operations().size()));
   line("openblas", has_openblas() ? openblas_name() : "not built in");
 }

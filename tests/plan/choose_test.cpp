@@ -1,0 +1,137 @@
+// Which kernel is taken, by whom it is predicted to be fastest, and what is said where none fits.
+#include "coda/plan/choose.h"
+
+#include <gtest/gtest.h>
+
+#include "coda/catalogue/linear.h"
+#include "coda/catalogue/linear_swiglu.h"
+#include "coda/core/error.h"
+
+namespace coda::plan {
+namespace {
+
+using catalogue::Linear;
+using catalogue::LinearSwiglu;
+using kernel::kTileConfigs;
+using kernel::OperandMajor;
+
+KernelEntry entry(int config, OperandMajor a = OperandMajor::kContraction,
+                  OperandMajor b = OperandMajor::kContraction, uint32_t given = 0) {
+  KernelEntry result;
+  result.config = kTileConfigs[config];
+  result.a = a;
+  result.b = b;
+  result.given = given;
+  result.any_columns = config < 3;
+  return result;
+}
+
+// Addresses do not matter here.
+bf16* const kSomewhere = reinterpret_cast<bf16*>(0x10000);
+
+OperandView operand(int64_t rows, int64_t columns, Major major = Major::kRow) {
+  const int64_t ld = major == Major::kRow ? columns : rows;
+  return Operand<bf16>(Matrix<const bf16>(kSomewhere, rows, columns, ld, major));
+}
+
+struct Question {
+  ProgramView program;
+  Problem problem;
+  OperandView a, b;
+};
+
+Question linear(int64_t M, int64_t N, int64_t K, Major major_b = Major::kRow) {
+  Linear<bf16> program;
+  program.out = Matrix<bf16>(kSomewhere, M, N);
+  Question result{describe(program), {}, operand(M, K), operand(N, K, major_b)};
+  result.problem.rows = {1, {0, M}};
+  result.problem.columns = {1, {0, N}};
+  result.problem.contraction = {1, {0, K}};
+  return result;
+}
+
+const KernelEntry& choose(std::span<const KernelEntry> kernels, const Question& q) {
+  return choose(kernels, q.program, q.problem, q.a, q.b, Device{132});
+}
+
+std::string refusal(std::span<const KernelEntry> kernels, const Question& q) {
+  try {
+    choose(kernels, q);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Choose, TakesTheMajorsOfTheOperands) {
+  const KernelEntry kernels[] = {entry(0),
+                                 entry(0, OperandMajor::kContraction, OperandMajor::kRows)};
+  EXPECT_EQ(&choose(kernels, linear(512, 512, 512)), &kernels[0]);
+  EXPECT_EQ(&choose(kernels, linear(512, 512, 512, Major::kColumn)), &kernels[1]);
+}
+
+TEST(Choose, AnEmptyOperandHasEveryMajor) {
+  const KernelEntry kernels[] = {entry(0)};
+  EXPECT_EQ(&choose(kernels, linear(512, 512, 0, Major::kColumn)), &kernels[0]);
+}
+
+TEST(Choose, TakesExactlyTheGivenPorts) {
+  constexpr uint32_t kBias = 1 << 3;
+  const KernelEntry kernels[] = {
+      entry(0), entry(1, OperandMajor::kContraction, OperandMajor::kContraction, kBias)};
+  Question q = linear(512, 512, 512);
+  EXPECT_EQ(&choose(kernels, q), &kernels[0]);
+  q.program.ports[3].given = true;
+  EXPECT_EQ(&choose(kernels, q), &kernels[1]);
+  q.program.ports[2].given = true;  // c
+  const std::string message = refusal(kernels, q);
+  EXPECT_NE(
+      message.find("linear: no GPU kernel is compiled for bf16 operands, A contraction-major, "
+                   "B contraction-major, with c + bias"),
+      std::string::npos)
+      << message;
+  EXPECT_NE(message.find("with c + bias; there are: bf16, A contraction-major, B "
+                         "contraction-major, no optional port; bf16"),
+            std::string::npos)
+      << message;
+}
+
+TEST(Choose, RefusesTypesAndMixedMajors) {
+  const KernelEntry kernels[] = {entry(0)};
+  Question q = linear(512, 512, 512);
+  q.a.part[0][0].dtype = q.b.part[0][0].dtype = DType::kFp16;
+  EXPECT_NE(refusal(kernels, q).find("for fp16 operands"), std::string::npos);
+  q = linear(512, 512, 512);
+  q.b.segments = 2;
+  q.b.cut = Cut::kRows;
+  q.b.part[0][1] = operand(512, 512, Major::kColumn).part[0][0];
+  EXPECT_NE(refusal(kernels, q).find("B in mixed majors"), std::string::npos);
+}
+
+TEST(Choose, RefusesHalvesOfHeads) {
+  const KernelEntry kernels[] = {entry(0)};
+  Question q = linear(512, 512, 512);
+  q.b.head_dim = 64;
+  EXPECT_NE(refusal(kernels, q).find("halves of heads"), std::string::npos);
+}
+
+TEST(Choose, TakesRaggedLinesOnlyWhereAKernelDoes) {
+  const KernelEntry kernels[] = {entry(3), entry(0)}, wide[] = {entry(3)};
+  EXPECT_EQ(&choose(kernels, linear(16384, 4093, 4096)), &kernels[1]);
+  const std::string message = refusal(wide, linear(16384, 4093, 4096));
+  EXPECT_NE(message.find("lines are multiples of 16 bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find("got 4093 rows"), std::string::npos) << message;
+}
+
+TEST(Choose, IsTheFirstOfEquals) {
+  const KernelEntry kernels[] = {entry(0), entry(0)};
+  EXPECT_EQ(&choose(kernels, linear(512, 512, 512)), &kernels[0]);
+}
+
+TEST(Choose, NamesConfigurations) {
+  EXPECT_EQ(config_name(kTileConfigs[3]), "pp128x192_s5_c2x1_n32");
+  EXPECT_EQ(config_name(kTileConfigs[7]), "co256x128_s4_c1x2_n32");
+}
+
+}  // namespace
+}  // namespace coda::plan

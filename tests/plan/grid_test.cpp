@@ -1,0 +1,122 @@
+// Every tile of a problem is somebody's exactly once, whatever its segments, the clusters and the
+// groups.
+#include "coda/plan/grid.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace coda::plan {
+namespace {
+
+using kernel::kTileConfigs;
+
+Segments draw_segments(int count, int64_t most) {
+  Segments result{count, {}};
+  for (int s = 0; s < count; ++s) {
+    result.begin[s + 1] = result.begin[s] + *rc::gen::inRange<int64_t>(0, most);
+  }
+  return result;
+}
+
+Problem draw_problem() {
+  Problem problem;
+  const int count = *rc::gen::inRange(1, kMaxSegments + 1);
+  const bool rows = *rc::gen::arbitrary<bool>();
+  problem.rows = draw_segments(rows ? count : 1, 3000);
+  problem.columns = draw_segments(rows ? 1 : count, 3000);
+  problem.contraction = draw_segments(*rc::gen::inRange(1, kMaxSegments + 1), 500);
+  return problem;
+}
+
+RC_GTEST_PROP(Grid, VisitsEveryTileOnce, ()) {
+  const Problem problem = draw_problem();
+  const auto& config = *rc::gen::elementOf(
+      std::vector<kernel::TileConfig>(std::begin(kTileConfigs), std::end(kTileConfigs)));
+  const int accumulators = *rc::gen::inRange(1, 3);
+  const int active = *rc::gen::inRange(1, 140);
+  const kernel::Grid grid = make_grid(problem, config, accumulators, active);
+  const ClusterTile tile = cluster_tile(config, accumulators);
+
+  std::set<std::tuple<int, int, int, int>> seen;
+  uint32_t visits = 0;
+  for (uint32_t cluster = 0; cluster < grid.clusters; ++cluster) {
+    for (uint32_t t = cluster; t < grid.tiles; t += grid.clusters, ++visits) {
+      const kernel::TilePlace place = kernel::tile_place(grid, t, tile.rows, tile.columns);
+      RC_ASSERT(place.row >= 0 && place.row % tile.rows == 0);
+      RC_ASSERT(place.row < problem.rows.size(place.row_segment));
+      RC_ASSERT(place.column >= 0 && place.column % tile.columns == 0);
+      RC_ASSERT(place.column < problem.columns.size(place.column_segment));
+      seen.insert({place.row_segment, place.column_segment, place.row, place.column});
+    }
+  }
+  int64_t wanted = 0;
+  for (int i = 0; i < problem.rows.count; ++i) {
+    for (int j = 0; j < problem.columns.count; ++j) {
+      wanted += ((problem.rows.size(i) + tile.rows - 1) / tile.rows) *
+                ((problem.columns.size(j) + tile.columns - 1) / tile.columns);
+    }
+  }
+  RC_ASSERT(visits == static_cast<uint32_t>(wanted));
+  RC_ASSERT(static_cast<int64_t>(seen.size()) == wanted);
+}
+
+RC_GTEST_PROP(Grid, HasNoMoreClustersThanTilesOrRoom, ()) {
+  const Problem problem = draw_problem();
+  const int active = *rc::gen::inRange(1, 140);
+  const kernel::Grid grid = make_grid(problem, kTileConfigs[0], 1, active);
+  RC_ASSERT(grid.clusters <= static_cast<uint32_t>(active));
+  RC_ASSERT(grid.clusters <= grid.tiles);
+  RC_ASSERT(grid.tiles == 0 || grid.clusters > 0);
+  RC_ASSERT(grid.group >= 1);
+}
+
+RC_GTEST_PROP(Grid, CountsBlocksOfTheContractionBySegment, ()) {
+  const Problem problem = draw_problem();
+  const kernel::Grid grid = make_grid(problem, kTileConfigs[0], 1, 66);
+  int blocks = 0;
+  for (int s = 0; s < problem.contraction.count; ++s) {
+    RC_ASSERT(grid.depth[s] == problem.contraction.size(s));
+    blocks += (grid.depth[s] + kernel::kBlockDepth - 1) / kernel::kBlockDepth;
+  }
+  RC_ASSERT(grid.depth_blocks == blocks);
+}
+
+TEST(Grid, PartialsBeginAnewWithEverySegment) {
+  Problem problem;
+  problem.rows = {1, {0, 100}};
+  problem.columns = {3, {0, 65, 65, 200}};
+  problem.contraction = {1, {0, 64}};
+  const kernel::Grid grid = make_grid(problem, kTileConfigs[0], 1, 66);
+  EXPECT_EQ(grid.columns.partial[0], 0);
+  EXPECT_EQ(grid.columns.partial[1], 2);
+  EXPECT_EQ(grid.columns.partial[2], 2);
+  EXPECT_EQ(grid.columns.origin[2], 65);
+  EXPECT_EQ(grid.column_tiles, 1u + 0u + 2u);
+}
+
+// Tiles taken at the same time are neighbours: 64 of them touch few rows of A and B.
+TEST(Grid, TilesInFlightFormAPatch) {
+  Problem problem;
+  problem.rows = {1, {0, 16384}};
+  problem.columns = {1, {0, 8192}};
+  problem.contraction = {1, {0, 8192}};
+  const kernel::Grid grid = make_grid(problem, kTileConfigs[0], 1, 66);
+  const ClusterTile tile = cluster_tile(kTileConfigs[0], 1);
+  std::set<int> rows, columns;
+  for (uint32_t t = 0; t < grid.clusters; ++t) {
+    const kernel::TilePlace place = kernel::tile_place(grid, t, tile.rows, tile.columns);
+    rows.insert(place.row);
+    columns.insert(place.column);
+  }
+  const auto touched = static_cast<int64_t>(rows.size()) * tile.rows +
+                       static_cast<int64_t>(columns.size()) * tile.columns;
+  EXPECT_LE(touched, 3200);  // a square patch would touch 2 · √(66 · 256 · 128) = 2941
+}
+
+}  // namespace
+}  // namespace coda::plan
