@@ -155,8 +155,10 @@ const Kernels& kernels_for([[maybe_unused]] Isa isa, DType type) {
 #if defined(CODA_HAS_AVX512BF16)
   if (isa == Isa::kAvx512 && type == DType::kBf16 && has_bf16_dot()) return bf16_dot_kernels();
 #endif
-#if CODA_CPU_ISAS > 1
+#if CODA_CPU_ISAS > 2
   if (isa == Isa::kAvx512) return widening_kernels<Isa::kAvx512>(type);
+#endif
+#if CODA_CPU_ISAS > 1
   if (isa == Isa::kAvx2) return widening_kernels<Isa::kAvx2>(type);
 #endif
   return widening_kernels<Isa::kPortable>(type);

@@ -4,8 +4,8 @@
 // how many lanes each index space has:
 //   Lane<Element>                what holds values of float, int32_t or bool
 //   count(Space)                 lanes of a fragment over that space
-//   project(Space, i)            which lane of a per-row or per-column fragment belongs to lane i
-//   of a per-element one broadcast<Element>(value)    a lane that holds one value throughout
+//   project(Space, i)            the lane of a per-row or per-column fragment for lane i of another
+//   broadcast<Element>(value)    a lane that holds one value throughout
 //   apply(operation, lanes...)   one operation of program/operation.h on lanes
 #pragma once
 #include "coda/core/std.h"

@@ -2,9 +2,8 @@
 // make up one operand:
 //   rows(q, k, v)             cut along the rows of the operand (N for B, M for A)
 //   contraction(g, u)         cut along K: A·Bᵀ = Σ_i A_i·B_iᵀ; A and B are cut alike
-//   pair(gate, up)            B for two accumulators: accumulator i multiplies with the i-th
-//   operand halves(head_dim, q, k)    B for two accumulators from one tensor: first and second half
-//   of every head
+//   pair(gate, up)            B for two accumulators, one operand each
+//   halves(head_dim, q, k)    B for two accumulators: first and second half of every head
 #pragma once
 #include "coda/core/view.h"
 #include "coda/program/ports.h"

@@ -1,8 +1,7 @@
 // Ports: the named inputs and outputs of a program. A port's type says its index space; a
 // default-constructed port is missing.
-//   in:  PerRow [M], PerColumn [N], PerElement [M, N], Scalar, PerRowFrom (one value per row,
-//   finished from partials [parts, M]) out: Store [M, N], RowReduce (over columns, partials
-//   [⌈N/64⌉, M]), ColumnReduce (over rows, partials [⌈M/64⌉, N])
+//   in:  PerRow [M], PerColumn [N], PerElement [M, N], Scalar, PerRowFrom (partials [parts, M])
+//   out: Store [M, N], RowReduce (partials [⌈N/64⌉, M]), ColumnReduce (partials [⌈M/64⌉, N])
 // A port may be cut into kSegments alike with an operand (q, k, v); Optional and Paired wrap any of
 // them.
 #pragma once

@@ -2,9 +2,8 @@
 // of a GEMM.
 //   static constexpr auto port_names = coda::names(...);    required: one name per member, in order
 //   static constexpr const char* name = "...";              optional: used in messages
-//   static constexpr int accumulators = 2;                  optional: GEMMs that run side by side;
-//   1 if left out static constexpr bool groups = true;                    optional: the program
-//   calls tile.group_sum
+//   static constexpr int accumulators = 2;                  optional: GEMMs side by side; else 1
+//   static constexpr bool groups = true;                    optional: it calls tile.group_sum
 // What a tile offers is in docs/architecture.md; check_program() gives a malformed program a
 // readable compile error.
 #pragma once

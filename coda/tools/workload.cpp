@@ -64,6 +64,11 @@ Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool a
     const bool left_out = port.optional && !all_ports && port.kind != PortKind::kPerRowFrom;
     if (!left_out && !port.given) call_.arguments.push_back(argument(port, problem));
   }
+  // Partials of K columns each, as the operation before would have left them.
+  for (const std::string& parameter : variant_->parameters) {
+    const bool width = parameter.ends_with(".width");
+    call_.arguments.push_back({parameter, {}, width ? static_cast<double>(shape_.K) : 1e-5});
+  }
 }
 
 double Workload::flops() const {

@@ -60,11 +60,11 @@ TEST(CommandLine, ExplainsTypos) {
   expect_bad_use({"list", "linaer"}, {"linaer", "linear"});
   expect_bad_use({"check", "--case", "1", "linaer"}, {"linaer", "linear"});
   expect_bad_use({"check", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
-  expect_bad_use({"check", "--backend", "cuda"}, {"cuda", "cpu"});
+  expect_bad_use({"check", "--backend", "tpu"}, {"tpu", "cpu"});
   expect_bad_use({"check", "--isa", "avx3"}, {"avx3", "portable"});
   expect_bad_use({"check", "--cases", "many"}, {"--cases", "coda check --help"});
   expect_bad_use({"bench", "--jsn", "x"}, {"--jsn", "did you mean '--json'?"});
-  expect_bad_use({"bench", "--backend", "cuda"}, {"cuda", "cpu"});
+  expect_bad_use({"bench", "--backend", "tpu"}, {"tpu", "cpu"});
   expect_bad_use({"bench", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
   expect_bad_use({"bench", "--dtype", "fp8"}, {"fp8", "bf16"});
   for (const char* shape : {"1x2", "1x2x", "1x2x0", "1x2x3x4", "axbxc", "1x-2x3", "", "x"}) {
