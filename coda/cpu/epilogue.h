@@ -12,6 +12,7 @@ struct TileRun {
   int64_t accumulator_ld = 0;
   int64_t row = 0, column = 0;  // first ones, within their segments
   int64_t rows = 0, columns = 0;
+  int64_t begin = 0, end = 0;  // the rows to apply the program to now, in ascending order
   int row_segment = 0, column_segment = 0;
   float* scratch = nullptr;  // scratch_floats() of them
 };
@@ -25,12 +26,26 @@ struct Epilogue {
   static void run(const void* program, const TileRun& tile);
 };
 
+// A load whose value nobody waits for. Prefetches are dropped on pages without a translation at
+// hand.
+inline void touch(const void* p) {
+  [[maybe_unused]] const volatile char value = *static_cast<const volatile char*>(p);
+}
+
+// Asks for what the program will read and write in `columns` of the tile from `first` on. Defined
+// in prefetch.h.
+using PrefetchFunction = void (*)(const void* program, const TileRun& tile, int64_t first,
+                                  int64_t columns);
+template <class Program>
+void prefetch_ports(const void* program, const TileRun& tile, int64_t first, int64_t columns);
+
 // How a program is run, whatever its type.
 struct ProgramRun {
   const void* program = nullptr;
   EpilogueFunction epilogue[3] = {};  // by Isa
-  bool groups = false;                // it is handed whole heads
-  int64_t scratch_per_row = 0;        // floats
+  PrefetchFunction prefetch = nullptr;
+  bool groups = false;          // it is handed whole heads
+  int64_t scratch_per_row = 0;  // floats
   int64_t scratch_per_column = 0;
 };
 
@@ -57,6 +72,7 @@ template <class P>
 ProgramRun program_run(const P& program) {
   ProgramRun result;
   result.program = &program;
+  result.prefetch = &prefetch_ports<P>;
   result.groups = groups_of<P>();
   [&]<int... kIsa>(std::integer_sequence<int, kIsa...>) {
     ((result.epilogue[kIsa] = &Epilogue<P, static_cast<Isa>(kIsa)>::run), ...);

@@ -42,7 +42,8 @@ struct Workspace {
 Workspace make_workspace(const Job& job) {
   const int64_t depth = kBlockUnits;
   const int64_t sizes[] = {round_up(job.packed_rows * depth, 16),
-                           round_up(job.packed_columns * depth, 16), round_up(job.tile_floats, 16),
+                           round_up(job.b.accumulators * job.packed_columns * depth, 16),
+                           round_up(job.tile_floats, 16),
                            job.program.scratch_per_row * job.schedule.tile_rows +
                                job.program.scratch_per_column * job.ld};
   auto* memory = static_cast<uint32_t*>(
@@ -51,47 +52,8 @@ Workspace make_workspace(const Job& job) {
           reinterpret_cast<float*>(memory + sizes[0] + sizes[1] + sizes[2])};
 }
 
-// One block of the contraction, at most kBlockUnits units deep, of segment `part` of both operands.
-void multiply_block(const Job& job, const Workspace& work, const Tile& tile, int part, int64_t k,
-                    int64_t depth, bool accumulate, float* out) {
-  const Kernels& kernels = job.kernels;
-  const int64_t units = (depth + kernels.unit - 1) / kernels.unit;
-  const int a_segment = job.a.cut == Cut::kRows ? tile.row_segment : part;
-  const int b_segment = job.b.cut == Cut::kRows ? tile.column_segment : part;
-  kernels.pack_a({job.a.part[0][a_segment], tile.row, tile.rows, k, depth, 0, 0}, work.a);
-  for (int i = 0; i < job.b.accumulators; ++i) {
-    const int64_t half = job.b.head_dim / 2;
-    kernels.pack_b({job.b.part[i][b_segment], tile.column, tile.columns, k, depth, half, i * half},
-                   work.b);
-    float* c = out + i * job.packed_rows * job.ld;
-    for (int64_t row = 0; row < tile.rows;
-         row += kernels.rows) {  // a panel of A stays in the first-level cache
-      for (int64_t column = 0; column < tile.columns; column += kernels.columns) {
-        kernels.multiply(units, work.a + row * units, work.b + column * units,
-                         c + row * job.ld + column, job.ld, accumulate);
-      }
-    }
-  }
-}
-
-// The contraction blocks [first, last) into the accumulators at `out`.
-void multiply_tile(const Job& job, const Workspace& work, const Tile& tile, int64_t first,
-                   int64_t last, float* out) {
-  const int64_t block = kBlockUnits * job.kernels.unit;
-  int64_t index = 0;
-  bool accumulate = false;
-  for (int part = 0; part < job.problem.contraction.count; ++part) {
-    const int64_t size = job.problem.contraction.size(part);
-    for (int64_t k = 0; k < size; k += block, ++index) {
-      if (index < first || index >= last) continue;
-      multiply_block(job, work, tile, part, k, std::min(block, size - k), accumulate, out);
-      accumulate = true;
-    }
-  }
-  if (!accumulate) std::fill_n(out, job.tile_floats, 0.0f);  // nothing to contract
-}
-
-void finish_tile(const Job& job, const Workspace& work, const Tile& tile,
+// A tile as a program sees it.
+TileRun tile_run(const Job& job, const Workspace& work, const Tile& tile,
                  const float* accumulator) {
   TileRun run;
   run.problem = &job.problem;
@@ -100,12 +62,103 @@ void finish_tile(const Job& job, const Workspace& work, const Tile& tile,
   run.accumulator_ld = job.ld;
   run.row = tile.row;
   run.column = tile.column;
-  run.rows = tile.rows;
+  run.rows = run.end = tile.rows;
   run.columns = tile.columns;
   run.row_segment = tile.row_segment;
   run.column_segment = tile.column_segment;
   run.scratch = work.scratch;
-  job.epilogue(job.program.program, run);
+  return run;
+}
+
+// Rows of A for one block of the contraction. Those that are contiguous along it are read where
+// they stand; what is left over of a panel, and every other layout, is packed.
+struct LeftRows {
+  const Kernels& kernels;
+  const char* first = nullptr;
+  int64_t pitch = 0, in_place = 0;  // bytes from row to row; how many rows
+  const uint32_t* packed;
+
+  LeftRows(const Job& job, const Workspace& work, const PackJob& source)
+      : kernels(job.kernels), packed(work.a) {
+    const TensorView& tensor = source.source;
+    if (kernels.multiply_lines != nullptr && tensor.major == Major::kRow &&
+        source.depth % kernels.unit == 0) {
+      in_place = source.rows / kernels.rows * kernels.rows;
+      pitch = tensor.ld * tensor.element_bytes;
+      first = static_cast<const char*>(tensor.data) + source.row * pitch +
+              source.k * tensor.element_bytes;
+    }
+    PackJob rest = source;
+    rest.row += in_place;
+    rest.rows -= in_place;
+    if (rest.rows > 0) kernels.pack_a(rest, work.a);
+  }
+
+  void multiply(int64_t row, int64_t units, const uint32_t* b, float* c, int64_t ldc,
+                bool accumulate) const {
+    if (row < in_place) {
+      kernels.multiply_lines(units, first + row * pitch, pitch, b, c, ldc, accumulate);
+    } else {
+      kernels.multiply(units, packed + (row - in_place) * units, 0, b, c, ldc, accumulate);
+    }
+  }
+};
+
+struct Block {  // of the contraction, at most kBlockUnits units deep
+  int part;     // segment of both operands
+  int64_t k, depth;
+  bool first;  // of what is contracted here
+};
+
+void multiply_block(const Job& job, const Workspace& work, const Tile& tile, const Block& block,
+                    bool finish, float* out) {
+  const Kernels& kernels = job.kernels;
+  const int64_t units = (block.depth + kernels.unit - 1) / kernels.unit;
+  const int a_segment = job.a.cut == Cut::kRows ? tile.row_segment : block.part;
+  const int b_segment = job.b.cut == Cut::kRows ? tile.column_segment : block.part;
+  const LeftRows left(job, work,
+                      {job.a.part[0][a_segment], tile.row, tile.rows, block.k, block.depth, 0, 0});
+  for (int i = 0; i < job.b.accumulators; ++i) {
+    const int64_t half = job.b.head_dim / 2;
+    kernels.pack_b(
+        {job.b.part[i][b_segment], tile.column, tile.columns, block.k, block.depth, half, i * half},
+        work.b + i * job.packed_columns * kBlockUnits);
+  }
+  // The epilogue follows panel by panel, while accumulators are in a near cache; what it will read
+  // and write is on its way meanwhile.
+  TileRun run = tile_run(job, work, tile, out);
+  for (int64_t row = 0; row < tile.rows; row += kernels.rows) {
+    run.begin = row;
+    run.end = std::min(row + kernels.rows, tile.rows);
+    for (int i = 0; i < job.b.accumulators; ++i) {
+      const uint32_t* b = work.b + i * job.packed_columns * kBlockUnits;
+      float* c = out + i * job.packed_rows * job.ld + row * job.ld;
+      for (int64_t column = 0; column < tile.columns; column += kernels.columns) {
+        if (finish && i == 0)
+          job.program.prefetch(job.program.program, run, column, kernels.columns);
+        left.multiply(row, units, b + column * units, c + column, job.ld, !block.first);
+      }
+    }
+    if (finish) job.epilogue(job.program.program, run);
+  }
+}
+
+// The contraction blocks [first, last) into the accumulators at `out`, and the epilogue if asked.
+void multiply_tile(const Job& job, const Workspace& work, const Tile& tile, int64_t first,
+                   int64_t last, bool finish, float* out) {
+  const int64_t deep = kBlockUnits * job.kernels.unit;
+  int64_t index = 0;
+  for (int part = 0; part < job.problem.contraction.count; ++part) {
+    const int64_t size = job.problem.contraction.size(part);
+    for (int64_t k = 0; k < size; k += deep, ++index) {
+      if (index < first || index >= last) continue;
+      multiply_block(job, work, tile, {part, k, std::min(deep, size - k), index == first},
+                     finish && index == last - 1, out);
+    }
+  }
+  if (first < last) return;
+  std::fill_n(out, job.tile_floats, 0.0f);  // nothing to contract
+  if (finish) job.epilogue(job.program.program, tile_run(job, work, tile, out));
 }
 
 void run_tiles(const Job& job, int threads) {
@@ -115,9 +168,8 @@ void run_tiles(const Job& job, int threads) {
     const Workspace work = make_workspace(job);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < tiles; ++i) {
-      const Tile tile = job.schedule.tile(i);
-      multiply_tile(job, work, tile, 0, job.schedule.blocks, work.accumulator);
-      finish_tile(job, work, tile, work.accumulator);
+      multiply_tile(job, work, job.schedule.tile(i), 0, job.schedule.blocks, true,
+                    work.accumulator);
     }
   }
 }
@@ -135,7 +187,8 @@ void run_split(const Job& job, int threads) {
     for (int64_t i = 0; i < tiles * slices; ++i) {
       const int64_t slice = i % slices;
       multiply_tile(job, work, schedule.tile(i / slices), schedule.blocks * slice / slices,
-                    schedule.blocks * (slice + 1) / slices, partial.get() + i * job.tile_floats);
+                    schedule.blocks * (slice + 1) / slices, false,
+                    partial.get() + i * job.tile_floats);
     }
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < tiles; ++i) {
@@ -144,7 +197,8 @@ void run_split(const Job& job, int threads) {
         const float* more = sum + slice * job.tile_floats;
         for (int64_t j = 0; j < job.tile_floats; ++j) sum[j] += more[j];
       }
-      finish_tile(job, work, schedule.tile(i), sum);
+      const Tile tile = schedule.tile(i);
+      job.epilogue(job.program.program, tile_run(job, work, tile, sum));
     }
   }
 }

@@ -22,7 +22,7 @@ HWY_INLINE void finish_rows(const Program& program, const TileRun& tile) {
       using Reduction = typename PortType::Finish::Reduction;
       const auto& view = port.view[0];
       float* finished = first.scratch_of(port);
-      for (int64_t row = 0; row < tile.rows; ++row) {
+      for (int64_t row = tile.begin; row < tile.end; ++row) {
         auto state = Reduction::template identity<float>();
         for (int64_t part = 0; part < view.rows; ++part) {
           state = Reduction::combine(state, view.data[part * view.ld + first.global_row() + row]);
@@ -62,7 +62,7 @@ HWY_INLINE void write_column_partials(const Program& program, const TileRun& til
 template <class Program, Isa kIsa, int kWidth>
 HWY_INLINE void run_rows(const Program& program, const TileRun& tile, int64_t step) {
   finish_rows<Program, kIsa, kWidth>(program, tile);
-  for (int64_t row = 0; row < tile.rows; ++row) {
+  for (int64_t row = tile.begin; row < tile.end; ++row) {
     for (int64_t column = 0; column < tile.columns; column += step) {
       const int64_t left = tile.columns - column;
       RowTile<Program, kIsa, kWidth> view(program, tile, row, column,

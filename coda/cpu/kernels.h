@@ -22,6 +22,9 @@ struct PackJob {
   }
 };
 
+using Multiply = void(int64_t depth, const void* a, int64_t a_pitch, const uint32_t* b, float* c,
+                      int64_t ldc, bool accumulate);
+
 struct Kernels {
   int rows, columns;  // of the micro-tile; both divide what a panel buffer is padded to
   int unit;           // contraction elements in a unit
@@ -29,8 +32,10 @@ struct Kernels {
   void (*pack_a)(const PackJob& job, uint32_t* panels);
   void (*pack_b)(const PackJob& job, uint32_t* panels);
   // c [rows, columns] (+)= a [depth, rows]ᵀ · b [depth, columns], depth in units.
-  void (*multiply)(int64_t depth, const uint32_t* a, const uint32_t* b, float* c, int64_t ldc,
-                   bool accumulate);
+  Multiply* multiply;
+  // The same with rows of a where they stand in a tensor, a_pitch bytes apart; null where elements
+  // are widened.
+  Multiply* multiply_lines;
 };
 
 template <Isa kIsa>

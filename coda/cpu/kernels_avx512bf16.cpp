@@ -11,8 +11,10 @@ namespace {
 struct Bf16Multiply {
   using Units = __m512i;
   static HWY_INLINE Units load(const uint32_t* p) { return _mm512_loadu_si512(p); }
-  static HWY_INLINE Units broadcast(const uint32_t* p) {
-    return _mm512_set1_epi32(static_cast<int>(*p));
+  static HWY_INLINE Units broadcast(const void* p) {
+    int unit = 0;
+    std::memcpy(&unit, p, sizeof(unit));
+    return _mm512_set1_epi32(unit);
   }
   static HWY_INLINE simd::FloatVector step(simd::FloatVector sum, Units a, Units b) {
     return simd::FloatVector{
@@ -25,13 +27,15 @@ constexpr int kRows = 8, kVectors = 2, kColumns = kVectors * simd::kLanes;
 }  // namespace
 
 const Kernels& bf16_dot_kernels() {
-  static constexpr Kernels kKernels = {kRows,
-                                       kColumns,
-                                       2,
-                                       kColumns,
-                                       &Packer<kThisIsa, bf16, true, kRows>::pack,
-                                       &Packer<kThisIsa, bf16, true, kColumns>::pack,
-                                       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors>};
+  static constexpr Kernels kKernels = {
+      kRows,
+      kColumns,
+      2,
+      kColumns,
+      &Packer<kThisIsa, bf16, true, kRows>::pack,
+      &Packer<kThisIsa, bf16, true, kColumns>::pack,
+      &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, false>,
+      &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, true>};
   return kKernels;
 }
 

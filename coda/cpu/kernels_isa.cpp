@@ -10,8 +10,8 @@ struct FloatMultiply {
   static HWY_INLINE Units load(const uint32_t* p) {
     return simd::load(reinterpret_cast<const float*>(p));
   }
-  static HWY_INLINE Units broadcast(const uint32_t* p) {
-    return simd::hn::Set(simd::FloatTag(), *reinterpret_cast<const float*>(p));
+  static HWY_INLINE Units broadcast(const void* p) {
+    return simd::hn::Set(simd::FloatTag(), *static_cast<const float*>(p));
   }
   static HWY_INLINE simd::FloatVector step(simd::FloatVector sum, Units a, Units b) {
     return simd::hn::MulAdd(a, b, sum);
@@ -31,7 +31,10 @@ constexpr Kernels make() {
           kColumns,
           &Packer<kThisIsa, T, false, kRows>::pack,
           &Packer<kThisIsa, T, false, kColumns>::pack,
-          &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors>};
+          &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, false>,
+          std::is_same_v<T, float>
+              ? &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, true>
+              : nullptr};
 }
 static_assert(kColumns % kRows == 0 && kColumns % simd::kLanes == 0);
 

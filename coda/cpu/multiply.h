@@ -7,10 +7,11 @@
 namespace coda::cpu {
 
 // Multiply::step(accumulator, a, b): accumulator + a·b on units; Multiply::broadcast(p): the unit
-// at p in all lanes.
-template <Isa kIsa, class Multiply, int kRows, int kVectors>
-void multiply_panels(int64_t depth, const uint32_t* a, const uint32_t* b, float* c, int64_t ldc,
-                     bool accumulate) {
+// at p in all lanes. kLines: rows of A stand where the caller has them, a_pitch bytes apart; else
+// they are packed.
+template <Isa kIsa, class Multiply, int kRows, int kVectors, bool kLines>
+void multiply_panels(int64_t depth, const void* a, int64_t a_pitch, const uint32_t* b, float* c,
+                     int64_t ldc, bool accumulate) {
   constexpr int kLanes = simd::kLanes;
   const simd::FloatTag d;
   simd::FloatVector sum[kRows][kVectors];
@@ -19,17 +20,20 @@ void multiply_panels(int64_t depth, const uint32_t* a, const uint32_t* b, float*
     CODA_UNROLL
     for (int j = 0; j < kVectors; ++j) sum[i][j] = simd::hn::Zero(d);
   }
+  const char* line[kRows];
+  CODA_UNROLL
+  for (int i = 0; i < kRows; ++i)
+    line[i] = static_cast<const char*>(a) + i * (kLines ? a_pitch : 4);
   for (int64_t k = 0; k < depth; ++k) {
     typename Multiply::Units right[kVectors];
     CODA_UNROLL
     for (int j = 0; j < kVectors; ++j) right[j] = Multiply::load(b + j * kLanes);
     CODA_UNROLL
     for (int i = 0; i < kRows; ++i) {
-      const auto left = Multiply::broadcast(a + i);
+      const auto left = Multiply::broadcast(line[i] + k * (kLines ? 4 : 4 * kRows));
       CODA_UNROLL
       for (int j = 0; j < kVectors; ++j) sum[i][j] = Multiply::step(sum[i][j], left, right[j]);
     }
-    a += kRows;
     b += kVectors * kLanes;
   }
   CODA_UNROLL

@@ -5,6 +5,7 @@
 
 #include "coda/core/error.h"
 #include "coda/cpu/epilogue.h"
+#include "coda/cpu/prefetch.h"
 
 namespace coda::cpu {
 
