@@ -41,6 +41,9 @@ exports() {
   [[ -z $others ]] || { echo "libcoda.so shows more than the C API:" "$others" && false; }
 }
 
+# What the test of the simulator's teeth said; it failed where the share was too low.
+mutations() { grep "mutations of .* noticed" build/Testing/Temporary/LastTest.log; }
+
 # A user's program outside this repository, against the installed package.
 user_program() {
   local prefix=$scratch/prefix program=$scratch/user_program
@@ -60,6 +63,7 @@ step "includes" $python scripts/check_includes.py
 step "symbols per instruction set" $python scripts/check_isa_symbols.py
 step "symbols of libcoda.so" exports
 step "tests" ctest --preset default -j "$jobs" --no-tests=error
+step "share of mutations noticed" mutations
 step "clang-tidy on what changed" $python scripts/lint.py
 step "user program" user_program
 step "AddressSanitizer, UndefinedBehaviorSanitizer" sanitizer asan

@@ -4,6 +4,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "coda/cpu/run.h"
@@ -38,6 +39,7 @@ struct Variant {
   void (*run_cpu)(const Call& call, const cpu::Options& options) = nullptr;
   void (*run_cuda)(const Call& call, const cuda::Target& target) = nullptr;
   std::span<const plan::KernelEntry> (*cuda_kernels)() = nullptr;
+  std::type_index type = typeid(void);  // of the program; simulated.h finds its kernels by it
 };
 
 struct Operation {
@@ -60,7 +62,8 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
             cpu::run(coda::bind<P>(call.arguments), call.a, call.b, options);
           },
           gpu.run,
-          gpu.kernels};
+          gpu.kernels,
+          typeid(P)};
 }
 
 std::span<const Operation* const> operations();

@@ -56,7 +56,7 @@ class Driver {
     constexpr uint32_t kSet = kSub % K::kInputSets;
     if constexpr (K::kReducesColumns && kAcross == 0) {
       thread_.columns =
-          columns_ + (turn * K::kRowBlocks + kBlock & 1) * 4 * K::kStaging.column_bytes;
+          columns_ + ((turn * K::kRowBlocks + kBlock) & 1) * 4 * K::kStaging.column_bytes;
     }
     if constexpr (K::kStaging.inputs > 0) {
       static_assert(K::kSubs % K::kInputSets == 0);
@@ -171,6 +171,8 @@ class Driver {
         *to = stdlib::bit_cast<float>(word);
       }
     }
+    // Before lane 0 gives the set back; an owed one is given back after ship's last warp_sync.
+    if constexpr (K::kInPlace && !K::kOwesLast) hw::warp_sync();
   }
 
   CODA_DEVICE void reset_rows(RowStates<Program>& rows) {
@@ -207,7 +209,9 @@ class Driver {
           const int row = thread_.row + kBlock * 64 + static_cast<int>(lane >> 2);
           if ((K::kGiven >> kIndex & 1) != 0 || !P::kOptional) {
             const auto& view = port.view[0];
-            const int64_t part = thread_.row_partial + first / P::kWidth;
+            const int before =
+                P::kWidth == kPartialWidth ? thread_.row_partial : thread_.wide_row_partial;
+            const int64_t part = before + first / P::kWidth;
             auto* to = view.data + part * view.ld + thread_.row_origin + row;
             if ((lane & 3) == 0 && first < thread_.columns_end) {
               if (row < thread_.rows_end) to[0] = state[0];

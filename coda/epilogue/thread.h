@@ -19,6 +19,7 @@ struct EpilogueThread {
   int rows_end, columns_end;          // of the segment
   int64_t row_origin, column_origin;  // of the segment in the whole problem
   int row_partial, column_partial;    // partials before the segment, along N and along M
+  int wide_row_partial;               // likewise along N, where one covers 128 columns
 };
 
 // What TMA does to the 16-byte chunks of a line of kBytes: it exchanges them by the line's number.

@@ -79,6 +79,7 @@ class Consumer {
     thread.row_origin = grid_.rows.origin[place.row_segment];
     thread.column_origin = grid_.columns.origin[place.column_segment];
     thread.row_partial = grid_.columns.partial[place.column_segment];
+    thread.wide_row_partial = grid_.columns.wide_partial[place.column_segment];
     thread.column_partial = grid_.rows.partial[place.row_segment];
   }
 

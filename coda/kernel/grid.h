@@ -7,9 +7,10 @@ namespace coda::kernel {
 // One direction of the output: segments, each starting a new tile. Tiles are those of a cluster.
 struct Axis {
   int segments = 1;
-  int size[kMaxSegments] = {};        // elements
-  int64_t origin[kMaxSegments] = {};  // first element in the whole problem
-  int partial[kMaxSegments] = {};     // partials of 64 before the segment
+  int size[kMaxSegments] = {};          // elements
+  int64_t origin[kMaxSegments] = {};    // first element in the whole problem
+  int partial[kMaxSegments] = {};       // partials of 64 before the segment
+  int wide_partial[kMaxSegments] = {};  // and of 128
   int first_tile[kMaxSegments] = {};
 };
 

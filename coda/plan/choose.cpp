@@ -126,4 +126,16 @@ const KernelEntry& choose(std::span<const KernelEntry> kernels, const ProgramVie
   return *best;
 }
 
+const KernelEntry& pick(const KernelEntry* asked, std::span<const KernelEntry> kernels,
+                        const ProgramView& program, const LaunchRequest& request,
+                        const Device& device) {
+  if (asked == nullptr) {
+    return choose(kernels, program, *request.problem, *request.a, *request.b, device);
+  }
+  if (fits(*asked, program, *request.a, *request.b)) return *asked;
+  throw Error(
+      fmt::format("{}: the kernel asked for, {}, is not compiled for these operands and ports",
+                  program.name, config_name(asked->config)));
+}
+
 }  // namespace coda::plan

@@ -147,16 +147,8 @@ void validate_device(const ProgramView& program, const Problem& problem, const O
 void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
                    const plan::LaunchRequest& request, const Target& target) {
   const Problem& problem = *request.problem;
-  if (target.kernel != nullptr && !plan::fits(*target.kernel, view, *request.a, *request.b)) {
-    throw Error(
-        fmt::format("{}: the kernel asked for, {}, is not compiled for these operands and "
-                    "ports",
-                    view.name, plan::config_name(target.kernel->config)));
-  }
-  const plan::KernelEntry& kernel = target.kernel != nullptr
-                                        ? *target.kernel
-                                        : plan::choose(kernels, view, problem, *request.a,
-                                                       *request.b, device_facts(target.device));
+  const plan::KernelEntry& kernel =
+      plan::pick(target.kernel, kernels, view, request, device_facts(target.device));
   try {
     const CurrentDevice current(target.device);
     kernel.launch(request, &target);

@@ -11,14 +11,16 @@ int divide_up(int64_t value, int64_t by) { return static_cast<int>((value + by -
 kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
   kernel::Axis axis;
   axis.segments = segments.count;
-  int partials = 0;
+  int partials = 0, wide_partials = 0;
   tiles = 0;
   for (int s = 0; s < segments.count; ++s) {
     axis.size[s] = static_cast<int>(segments.size(s));
     axis.origin[s] = segments.begin[s];
     axis.partial[s] = partials;
+    axis.wide_partial[s] = wide_partials;
     axis.first_tile[s] = static_cast<int>(tiles);
     partials += divide_up(segments.size(s), kPartialWidth);
+    wide_partials += divide_up(segments.size(s), 2 * kPartialWidth);
     tiles += static_cast<uint32_t>(divide_up(segments.size(s), tile));
   }
   return axis;

@@ -24,8 +24,22 @@ struct KernelEntry {
   int accumulators = 1;
   int shared_bytes = 0;
   bool any_columns = false;  // else only outputs whose lines are multiples of 16 bytes
-  // target: a cuda::Target or a sim::LaunchOptions, as the executor has it.
+  // target: a cuda::Target or a sim::Target, as the executor has it.
   void (*launch)(const LaunchRequest& request, const void* target) = nullptr;
 };
+
+// K: KernelTraits.
+template <class K>
+KernelEntry make_entry(void (*launch)(const LaunchRequest& request, const void* target)) {
+  return {dtype_of<typename K::Element>,
+          K::kTile,
+          K::kA,
+          K::kB,
+          K::kGiven,
+          K::kAccumulators,
+          K::kSharedBytes,
+          K::kAnyColumns,
+          launch};
+}
 
 }  // namespace coda::plan

@@ -65,26 +65,14 @@ void launch(const plan::LaunchRequest& request, const void* target_pointer) {
   check(cudaLaunchKernelEx(&config, kernel::gemm<K>, arguments), "cudaLaunchKernelEx");
 }
 
-template <class K>
-plan::KernelEntry entry() {
-  return {dtype_of<typename K::Element>,
-          K::kTile,
-          K::kA,
-          K::kB,
-          K::kGiven,
-          K::kAccumulators,
-          K::kSharedBytes,
-          K::kAnyColumns,
-          &launch<K>};
-}
-
 // With CODA_ONE_KERNEL, a build that only shows that programs compile, the first one.
 template <class First, class... K>
 std::span<const plan::KernelEntry> entries(plan::KernelList<First, K...>) {
 #if defined(CODA_ONE_KERNEL)
-  static const plan::KernelEntry list[] = {entry<First>()};
+  static const plan::KernelEntry list[] = {plan::make_entry<First>(&launch<First>)};
 #else
-  static const plan::KernelEntry list[] = {entry<First>(), entry<K>()...};
+  static const plan::KernelEntry list[] = {plan::make_entry<First>(&launch<First>),
+                                           plan::make_entry<K>(&launch<K>)...};
 #endif
   return list;
 }

@@ -14,13 +14,16 @@ using Location = std::source_location;
 #else  // clang 14 with libstdc++
 struct Location {
   const char* file = "";
+  const char* function = "";
   unsigned at_line = 0, at_column = 0;
   static constexpr Location current(const char* file = __builtin_FILE(),
+                                    const char* function = __builtin_FUNCTION(),
                                     unsigned line = __builtin_LINE(),
                                     unsigned column = __builtin_COLUMN()) {
-    return {file, line, column};
+    return {file, function, line, column};
   }
   constexpr const char* file_name() const { return file; }
+  constexpr const char* function_name() const { return function; }
   constexpr unsigned line() const { return at_line; }
   constexpr unsigned column() const { return at_column; }
 };

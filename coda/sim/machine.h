@@ -99,6 +99,9 @@ struct Thread {
   std::vector<uint32_t> proxy_fences, init_fences;  // own times
   BulkGroups bulk;
   void* argument = nullptr;  // of the instruction its warp executes together
+  // Its waits since the warp was last together: lanes with different ones have parted.
+  uint64_t waits = 0;
+  uint16_t last_wait = 0;  // their last site
 
   Actor actor() const;
 };

@@ -224,6 +224,7 @@ bool mbarrier_try_wait(uint32_t barrier, uint32_t parity, Location where) {
 void mbarrier_wait(uint32_t barrier, uint32_t parity, Location where) {
   Call call(where, SiteKind::kWait, "mbarrier_wait");
   if (call.dropped()) return;
+  call.part_lane();
   wait_phase(call, barrier, parity, false);
 }
 

@@ -83,10 +83,18 @@ Thread& self();
 struct Call {
   Call(const Location& where, SiteKind kind, const char* instruction);
 
-  bool dropped() const { return machine.sites.dropped(site); }
-  bool mutated(MutationKind kind) const { return machine.sites.mutated(site, kind); }
+  bool dropped() const { return mutated(MutationKind::kDrop); }
+  bool mutated(MutationKind kind) const {
+    return machine.sites.mutated(site, kind, thread.block->cluster.grid.index);
+  }
   [[noreturn]] void fail(Violation violation, const std::string& what) const {
     machine.fail(violation, thread, site, what);
+  }
+  // An instruction that may keep the lane for long; those that cannot are taken as predicated where
+  // some lanes execute them alone.
+  void part_lane() const {
+    thread.waits = thread.waits * 0x9e3779b97f4a7c15u + site + 1;
+    thread.last_wait = site;
   }
   void wait(Reason reason, uint32_t object, uint32_t value) {
     machine.suspend(thread, {reason, site, object, value});

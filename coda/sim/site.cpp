@@ -30,6 +30,16 @@ const char* mutation_kind_name(MutationKind kind) {
   return "unknown";
 }
 
+namespace {
+
+// "void ns::Driver<K>::ship(uint32_t) [with ...]" -> "ship"
+std::string function_name(std::string name) {
+  name.resize(std::min(name.find('('), name.size()));
+  return name.substr(name.find_last_of(": ") + 1);
+}
+
+}  // namespace
+
 std::string describe(const Site& site) {
   return fmt::format("{}:{}:{} {} ({})", site.file, site.line, site.column, site.instruction,
                      site_kind_name(site.kind));
@@ -63,7 +73,7 @@ uint16_t SiteTable::visit(const Location& where, SiteKind kind, const char* inst
       if (entries_.size() >= kSlots / 2) throw Error("sim: more than 2048 call sites");
       index = static_cast<uint16_t>(entries_.size());
       entries_.push_back({where, instruction, kind, 1});
-      if (mutation_ && mutation_->site == site_of(entries_.back())) mutated_ = index;
+      entries_.back().mutated = mutation_ && mutation_->site == site_of(entries_.back());
       return index;
     }
     Entry& entry = entries_[index];
@@ -81,8 +91,12 @@ std::string SiteTable::describe_place(uint16_t site) const {
 }
 
 Site SiteTable::site_of(const Entry& entry) {
-  return {short_path(entry.where.file_name()), entry.where.line(), entry.where.column(), entry.kind,
-          entry.instruction};
+  return {short_path(entry.where.file_name()),
+          entry.where.line(),
+          entry.where.column(),
+          entry.kind,
+          entry.instruction,
+          function_name(entry.where.function_name())};
 }
 
 std::vector<SiteVisits> SiteTable::visits() const {

@@ -19,6 +19,7 @@ struct Site {
   unsigned line = 0, column = 0;
   SiteKind kind = SiteKind::kOther;
   std::string instruction;
+  std::string function;  // that it stands in, without scope
 
   bool operator==(const Site&) const = default;
 };
@@ -35,6 +36,7 @@ const char* mutation_kind_name(MutationKind kind);
 struct Mutation {
   Site site;
   MutationKind kind = MutationKind::kDrop;
+  int launch = -1;  // only this one of a stream; -1: all
 };
 // What can be done to a site; nothing for loads, stores and multiplications.
 std::vector<MutationKind> mutations_of(const Site& site);
@@ -50,9 +52,9 @@ class SiteTable {
   explicit SiteTable(std::optional<Mutation> mutation);
 
   uint16_t visit(const Location& where, SiteKind kind, const char* instruction);
-  bool dropped(uint16_t site) const { return mutated(site, MutationKind::kDrop); }
-  bool mutated(uint16_t site, MutationKind kind) const {
-    return site == mutated_ && mutation_->kind == kind;
+  bool mutated(uint16_t site, MutationKind kind, int launch) const {
+    return entries_[site].mutated && mutation_->kind == kind &&
+           (mutation_->launch < 0 || mutation_->launch == launch);
   }
   const char* instruction(uint16_t site) const { return entries_[site].instruction; }
   Location place(uint16_t site) const { return entries_[site].where; }
@@ -65,6 +67,7 @@ class SiteTable {
     const char* instruction = nullptr;
     SiteKind kind = SiteKind::kOther;
     uint64_t visits = 0;
+    bool mutated = false;
   };
   static constexpr uint16_t kNone = 0xffff;
   static constexpr size_t kSlots = 4096;
@@ -74,7 +77,6 @@ class SiteTable {
   std::vector<Entry> entries_;
   std::array<uint16_t, kSlots> slots_;  // open addressing by place
   std::optional<Mutation> mutation_;
-  uint16_t mutated_ = kNone;
 };
 
 }  // namespace coda::sim

@@ -63,7 +63,9 @@ void set_registers(uint32_t registers, bool increase, Location where) {
 void dependency_wait(Location where) {
   Call call(where, SiteKind::kWait, "dependency_wait");
   const Grid& grid = call.thread.block->cluster.grid;
-  if (call.dropped() || grid.index == 0) return;
+  if (call.dropped()) return;
+  call.part_lane();
+  if (grid.index == 0) return;
   Grid& before = call.machine.grids[grid.index - 1];
   while (!before.complete()) {
     before.dependents.push_back(&call.thread);

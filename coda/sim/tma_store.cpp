@@ -95,6 +95,7 @@ class Store : public Operation {
 
 // Until all but the last `left` groups are over: their reads, or their writes too.
 void wait_groups(Call& call, uint32_t left, bool reads) {
+  call.part_lane();
   Thread& thread = call.thread;
   BulkGroups& bulk = thread.bulk;
   const auto committed = static_cast<uint32_t>(bulk.committed.size());

@@ -6,6 +6,23 @@
 
 namespace coda::sim {
 
+namespace {
+
+// An aligned instruction is executed by a warp, not by its lanes: they must not have parted.
+void check_together(const Call& call, const Warp& warp) {
+  for (const Thread* lane : warp.lanes) {
+    const Thread* first = warp.lanes[0];
+    if (lane->waits == first->waits) continue;
+    const Thread* alone = first->waits != 0 ? first : lane;
+    call.fail(Violation::kDivergence,
+              fmt::format("lane {} has waited at {} without the others, and no warp_sync has "
+                          "brought them together since",
+                          alone->lane, call.machine.sites.describe_place(alone->last_wait)));
+  }
+}
+
+}  // namespace
+
 bool gather_lanes(Call& call, bool aligned, void* argument) {
   Thread& thread = call.thread;
   Warp& warp = *thread.warp;
@@ -25,7 +42,11 @@ bool gather_lanes(Call& call, bool aligned, void* argument) {
   }
   thread.argument = argument;
   warp.arrived |= 1u << thread.lane;
-  if (warp.arrived == 0xffffffffu) return true;
+  if (warp.arrived == 0xffffffffu) {
+    if (aligned) check_together(call, warp);
+    for (Thread* lane : warp.lanes) lane->waits = 0;
+    return true;
+  }
   const uint32_t round = warp.round;
   while (warp.round == round) call.wait(Reason::kWarp, 0, 0);
   return false;

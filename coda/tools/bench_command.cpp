@@ -139,6 +139,9 @@ void run_cpu_bench(const Arguments& arguments) {
 
 void run_bench(const Arguments& arguments) {
   require_backend(arguments.backend);
+  if (arguments.backend == "sim") {
+    throw Error("--backend sim: the simulator knows no times; it is for coda check");
+  }
 #if defined(CODA_HAS_CUDA)
   if (arguments.backend == "cuda") return run_cuda_bench(arguments);
 #endif

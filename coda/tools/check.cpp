@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
 
 #include "coda/core/error.h"
 #include "coda/tools/check_backend.h"
@@ -91,7 +95,8 @@ Finding Expectations::mismatch(const Arrays& outputs) const {
 class Trial {
  public:
   Trial(const Case& c, const Operation& operation, const Variant& variant, uint64_t instance)
-      : variant_(variant),
+      : number_(c.number),
+        variant_(variant),
         in_(draw_inputs(c, variant, instance)),
         expectations_(c, operation, variant, in_),
         checked_(c, variant, in_) {}
@@ -101,6 +106,7 @@ class Trial {
  private:
   Finding refuse(const CheckBackend& backend, const CheckRun& run);
 
+  const uint64_t number_;
   const Variant& variant_;
   const Arrays in_;
   const Expectations expectations_;
@@ -123,7 +129,7 @@ Finding Trial::refuse(const CheckBackend& backend, const CheckRun& run) {
 Finding Trial::run(const CheckBackend& backend, size_t configuration) {
   std::vector<std::byte> first;
   const auto memory = checked_.memory();
-  CheckRun run{variant_, checked_.call(), memory, configuration, 0};
+  CheckRun run{variant_, checked_.call(), memory, configuration, 0, number_};
   if (backend.refuses && backend.refuses(run)) return refuse(backend, run);
   const int repetitions = backend.repetitions(run);
   for (run.repetition = 0; run.repetition < repetitions; ++run.repetition) {
@@ -131,10 +137,13 @@ Finding Trial::run(const CheckBackend& backend, size_t configuration) {
     std::string special;
     try {
       special = backend.run(run);
+    } catch (const RunFailure& failure) {
+      return {fmt::format("run {} {}", run.repetition + 1, failure.what())};
     } catch (const Error& error) {
       return {fmt::format("refused: {}", error.what())};
     }
     const std::string name = fmt::format("run {} ({})", run.repetition + 1, special);
+    if (!backend.defines_nans) checked_.unify_nans();
     std::string damage = checked_.damage();
     if (!damage.empty()) return {fmt::format("{}: {}", name, damage)};
     if (run.repetition > 0) {
@@ -198,33 +207,68 @@ std::vector<Task> plan(std::span<const Operation* const> operations, const Check
       continue;
     }
     for (int i = 0; i < options.cases && !variants.empty(); ++i) {
-      const uint64_t number = mix(options.seed, static_cast<uint64_t>(i)) % 1000000000;
-      tasks.push_back({operation, variants[static_cast<size_t>(i) % variants.size()], number});
+      tasks.push_back({operation, variants[static_cast<size_t>(i) % variants.size()],
+                       case_number(options.seed, i)});
     }
   }
   if (tasks.empty() && !operations.empty()) {
     if (!options.variant.empty()) find_variant(*operations[0], options.variant);  // throws
-    throw Error(fmt::format("check: backend {} has no such variant", options.backend));
+    throw Error(fmt::format("check: backend {} has no such {}", options.backend,
+                            options.kernel ? "kernel" : "variant"));
   }
   return tasks;
+}
+
+// check_case for every task, several at a time; done(task, its failures) one at a time.
+template <class Done>
+void run_tasks(const CheckBackend& backend, std::span<const Task> tasks, Done&& done) {
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr thrown;
+  const auto work = [&] {
+    for (size_t i = next++; i < tasks.size(); i = next++) {
+      try {
+        const Task& task = tasks[i];
+        auto failures = check_case(backend, *task.operation, *task.variant, task.number);
+        const std::lock_guard lock(mutex);
+        done(i, std::move(failures));
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        thrown = std::current_exception();
+        next = tasks.size();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < backend.threads; ++i) others.emplace_back(work);
+    work();
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace
 
 CheckResult check(std::span<const Operation* const> operations, const CheckOptions& options,
                   const std::function<void(const CheckProgress&)>& progress) {
-  const CheckBackend backend = make_backend(options);
+  return check(operations, options, make_backend(options), progress);
+}
+
+CheckResult check(std::span<const Operation* const> operations, const CheckOptions& options,
+                  const CheckBackend& backend,
+                  const std::function<void(const CheckProgress&)>& progress) {
   const std::vector<Task> tasks = plan(operations, options, backend);
   CheckResult result;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const auto [operation, variant, number] = tasks[i];
-    const auto failures = check_case(backend, *operation, *variant, number);
-    ++(failures.empty() ? result.passed : result.failed);
-    result.failures.insert(result.failures.end(), failures.begin(), failures.end());
+  std::vector<std::vector<std::string>> failures(tasks.size());  // in the order of the tasks
+  run_tasks(backend, tasks, [&](size_t i, std::vector<std::string> found) {
+    ++(found.empty() ? result.passed : result.failed);
+    failures[i] = std::move(found);
     if (progress) {
-      progress({operation, static_cast<int>(i) + 1, static_cast<int>(tasks.size()), result.failed});
+      progress({tasks[i].operation, result.passed + result.failed, static_cast<int>(tasks.size()),
+                result.failed});
     }
-  }
+  });
+  for (auto& found : failures) std::ranges::move(found, std::back_inserter(result.failures));
   return result;
 }
 

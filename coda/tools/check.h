@@ -11,6 +11,8 @@
 
 namespace coda::tools {
 
+struct CheckBackend;  // check_backend.h
+
 struct CheckOptions {
   std::string backend = "cpu";
   int cases = 50;  // of every operation, dealt to its variants
@@ -18,6 +20,9 @@ struct CheckOptions {
   std::vector<cpu::Isa> isas = {};         // none: all that are available
   std::string variant = {};                // none: all
   std::optional<uint64_t> only_case = {};  // the number that a failure named
+  // Of the simulator:
+  int seeds = 5;                      // schedules of every case
+  std::optional<size_t> kernel = {};  // only this one of a variant's manifest; none: those that fit
 };
 
 struct CheckResult {
@@ -34,6 +39,11 @@ struct CheckProgress {
 // Throws coda::Error for a backend, variant or instruction set that there is not.
 CheckResult check(std::span<const catalogue::Operation* const> operations,
                   const CheckOptions& options,
+                  const std::function<void(const CheckProgress&)>& progress = {});
+
+// With a backend of one's own.
+CheckResult check(std::span<const catalogue::Operation* const> operations,
+                  const CheckOptions& options, const CheckBackend& backend,
                   const std::function<void(const CheckProgress&)>& progress = {});
 
 }  // namespace coda::tools

@@ -4,6 +4,7 @@
 
 #include "coda/core/error.h"
 #include "coda/tools/command_line.h"
+#include "coda/tools/sim_check.h"
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_check.h"
 #endif
@@ -33,6 +34,7 @@ CheckBackend cpu_backend(const CheckOptions& options) {
 
 CheckBackend make_backend(const CheckOptions& options) {
   require_backend(options.backend);
+  if (options.backend == "sim") return sim_backend({options.seeds, options.kernel});
 #if defined(CODA_HAS_CUDA)
   if (options.backend == "cuda") return cuda_backend();
 #endif

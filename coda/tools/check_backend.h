@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "coda/core/error.h"
 #include "coda/tools/check.h"
 #include "coda/tools/check_case.h"
 
@@ -15,6 +16,13 @@ struct CheckRun {
   std::span<const std::span<std::byte>> memory;  // all that the call's tensors lie in
   size_t configuration;
   int repetition;
+  uint64_t number;  // of the case
+};
+
+// Thrown by a backend that finds a mistake while it runs; any other coda::Error is a refusal.
+class RunFailure : public Error {
+ public:
+  using Error::Error;
 };
 
 struct CheckBackend {
@@ -28,6 +36,10 @@ struct CheckBackend {
 
   CaseRules rules = {};
   std::function<bool(const catalogue::Variant& variant)> has = {};  // none: all variants
+  // Whether the same computation gives a NaN the same bits. Those of the host's floats, which the
+  // simulator computes with, depend on the order that a compiler gives the operands.
+  bool defines_nans = true;
+  int threads = 1;  // that check cases at the same time
   // Calls that it must turn down with an error, outputs untouched; none: it takes all.
   std::function<bool(const CheckRun& run)> refuses = {};
 };

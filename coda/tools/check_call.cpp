@@ -149,6 +149,12 @@ void CheckedCall::reset() {
   }
 }
 
+void CheckedCall::unify_nans() {
+  for (Piece& piece : pieces_) {
+    if (piece.original.empty()) piece.tensor.unify_nans();
+  }
+}
+
 std::string CheckedCall::damage() const {
   for (const Piece& piece : pieces_) {
     const std::string name = piece.port == nullptr ? "operand" : piece.port->name;

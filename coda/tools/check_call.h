@@ -22,6 +22,9 @@ class CheckedCall {
   // Before a run: outputs hold nothing but poison, or the input that shares their memory.
   void reset();
 
+  // After a run on a backend whose NaNs have bits by chance.
+  void unify_nans();
+
   // After a run: a message for an input that changed, an element left out, or memory beside a
   // tensor overwritten; else nothing.
   std::string damage() const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "coda/plan/grid.h"
 #include "coda/tools/random.h"
 
 namespace coda::tools {
@@ -46,6 +47,30 @@ Shape draw_shape(Random& random) {
   }
 }
 
+// Likewise, in tiles of a kernel: from parts of one to as many as make its ring of stages wrap and
+// its consumers take turns several times.
+Shape draw_tiles(const plan::KernelEntry& kernel, Random& random) {
+  const plan::ClusterTile tile = plan::cluster_tile(kernel.config, kernel.accumulators);
+  const int64_t rows = tile.rows, columns = tile.columns, K = random.between(1, 150);
+  switch (random.between(0, 9)) {
+    case 0: return {random.between(1, 8), random.between(1, 8), random.between(1, 8)};
+    case 1: return {random.between(1, rows), random.between(1, columns), random.between(1, 500)};
+    case 2: {  // nothing along one extent
+      Shape shape{random.between(1, rows), random.between(1, columns), K};
+      int64_t* const extents[] = {&shape.M, &shape.N, &shape.K};
+      *extents[random.between(0, 2)] = 0;
+      return shape;
+    }
+    case 3: return {1, random.between(1, 2 * columns), K};
+    case 4: return {random.between(1, 2 * rows), 1, K};
+    case 5: return {64 * random.between(1, 4), 64 * random.between(1, 4), 64};
+    case 6:
+    case 7: return {random.between(1, rows), random.between(3 * columns + 1, 5 * columns), K};
+    case 8: return {random.between(3 * rows + 1, 4 * rows), random.between(1, columns), K};
+    default: return {2 * rows, random.between(columns + 1, 2 * columns), K};
+  }
+}
+
 // Cuts an extent into `count` pieces that begin at multiples of `unit`; some may be empty.
 Segments draw_segments(Random& random, int64_t extent, int count, int64_t unit) {
   Segments result{count, {}};
@@ -57,15 +82,18 @@ Segments draw_segments(Random& random, int64_t extent, int count, int64_t unit) 
   return result;
 }
 
-void draw_problem(Case& c, const Variant& variant, bool halves, Random& random) {
+// `kernel`: what the shape is drawn for; null: halves of heads are drawn too, which none takes.
+void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kernel, bool few_tiles,
+                  Random& random) {
   const auto& ports = variant.program.ports;
   const auto any = [&](auto&& property) { return std::ranges::any_of(ports, property); };
   const int required = std::ranges::max(ports, {}, &PortView::segments).segments;
   const bool paired = variant.program.groups || any([](const PortView& p) { return p.paired; });
 
-  Shape shape = draw_shape(random);
+  Shape shape = !few_tiles ? draw_shape(random)
+                           : draw_tiles(kernel != nullptr ? *kernel : plan::KernelEntry{}, random);
   int64_t half = 1;
-  if (halves && variant.program.accumulators == 2 && (paired || random.chance(0.3))) {
+  if (kernel == nullptr && variant.program.accumulators == 2 && (paired || random.chance(0.3))) {
     half = random.pick(std::array<int64_t, 9>{1, 3, 8, 16, 32, 40, 48, 64, 128});
     shape.N = (shape.N + half - 1) / half * half;
     c.problem.head_dim = 2 * half;
@@ -162,6 +190,10 @@ Major view_major(kernel::OperandMajor major) {
 
 }  // namespace
 
+uint64_t case_number(uint64_t seed, int i) {
+  return mix(seed, static_cast<uint64_t>(i)) % 1000000000;
+}
+
 Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) {
   Random random(number);
   Case c;
@@ -174,7 +206,7 @@ Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) 
   }
   c.data = random.pick(std::array{Data::kNormal, Data::kNormal, Data::kNormal, Data::kIntegers,
                                   Data::kIntegers, Data::kSpecial});
-  draw_problem(c, variant, kernel == nullptr, random);
+  draw_problem(c, variant, kernel, rules.few_tiles, random);
   draw_arguments(c, variant, kernel, random);
   draw_in_place(c, variant, random);
   return c;

@@ -26,6 +26,8 @@ struct CaseRules {
   int64_t alignment = 1;  // bytes: bases, pitches and segments of operands and tile ports
   // Where given, most cases have the majors and optional ports that one of these is compiled for.
   std::function<std::span<const plan::KernelEntry>(const catalogue::Variant& variant)> kernels = {};
+  // Shapes of a few tiles of that kernel, for a backend that takes seconds for more.
+  bool few_tiles = false;
 };
 
 struct Case {
@@ -42,6 +44,9 @@ struct Case {
 
   std::string text() const;
 };
+
+// Of the i-th case of an operation.
+uint64_t case_number(uint64_t seed, int i);
 
 Case make_case(uint64_t number, const catalogue::Variant& variant, const CaseRules& rules = {});
 

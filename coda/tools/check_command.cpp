@@ -19,16 +19,25 @@ struct Arguments {
   std::vector<std::string> operations;
   std::string isa;
   CheckOptions options;
+  std::optional<int> seeds;
   bool huge = false;
 };
 
 int run_check(const Arguments& arguments) {
   CheckOptions options = arguments.options;
+  if ((arguments.seeds || options.kernel) && options.backend != "sim") {
+    throw Error(fmt::format("{}: expected --backend sim, got {}",
+                            arguments.seeds ? "--seeds" : "--kernel", options.backend));
+  }
+  options.seeds = arguments.seeds.value_or(options.seeds);
   if (arguments.huge) {
 #if defined(CODA_HAS_CUDA)
     if (options.backend == "cuda") return report_check(check_huge());
 #endif
     throw Error("--huge: expected --backend cuda; the CPU has tests of its own");
+  }
+  if (!arguments.isa.empty() && options.backend != "cpu") {
+    throw Error(fmt::format("--isa: expected --backend cpu, got {}", options.backend));
   }
   if (!arguments.isa.empty()) options.isas = {cpu::parse_isa(arguments.isa)};
   std::vector<const catalogue::Operation*> operations;
@@ -73,11 +82,15 @@ void add_check(CLI::App& app, int& status) {
   const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
     return command->add_option(name, value, what)->type_name(type);
   };
-  option("--backend", options.backend, "NAME", "Where to run: cpu, or cuda")->capture_default_str();
+  option("--backend", options.backend, "NAME", "Where to run: cpu, sim, or cuda")
+      ->capture_default_str();
   option("--cases", options.cases, "N", "Cases of every operation, dealt to its variants")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000000).description(""));
   option("--seed", options.seed, "N", "Which cases")->capture_default_str();
+  option("--seeds", arguments->seeds, "N", "Schedules of every case (sim); 5 if left out")
+      ->check(CLI::Range(1, 1000000).description(""));
+  option("--kernel", options.kernel, "N", "Only this kernel of a variant's manifest, from 0 (sim)");
   option("--variant", options.variant, "NAME", "Only this variant; all if left out");
   option("--isa", arguments->isa, "NAME", "Only this instruction set; all if left out");
   option("--case", options.only_case, "N", "Only this case: a number that a failure named");

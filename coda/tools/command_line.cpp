@@ -88,9 +88,9 @@ int run(int argc, const char* const* argv) {
 
 std::vector<std::string> backends() {
 #if defined(CODA_HAS_CUDA)
-  return {"cpu", "cuda"};
+  return {"cpu", "sim", "cuda"};
 #else
-  return {"cpu"};
+  return {"cpu", "sim"};
 #endif
 }
 

@@ -7,8 +7,8 @@
 
 #include "coda/catalogue/linear.h"
 #include "coda/plan/cuda.h"
+#include "coda/tools/call_kernels.h"
 #include "coda/tools/cuda_device.h"
-#include "coda/tools/cuda_kernels.h"
 #include "coda/tools/cuda_power.h"
 #include "coda/tools/cuda_workload.h"
 
@@ -16,6 +16,8 @@ namespace coda::tools {
 namespace {
 
 constexpr int kWarmUpRounds = 2;
+// Until power and clock have settled: of the first shape in a regime, and of the others.
+constexpr double kFirstWarmUpSeconds = 3, kWarmUpSeconds = 0.3;
 
 struct Contender {
   std::function<void()> run;
@@ -75,7 +77,8 @@ class CudaRace {
     }
   }
 
-  void run() {
+  void run(double warm_up_seconds) {
+    warm_up(warm_up_seconds);
     const size_t stride = contenders_.size() + 1;
     const auto all = static_cast<size_t>(rounds_ + kWarmUpRounds);
     const Events events(stride * all);
@@ -111,6 +114,17 @@ class CudaRace {
   }
 
  private:
+  void warm_up(double seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto spent = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    while (spent() < seconds) {
+      for (const Contender& contender : contenders_) contender.run();
+      cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    }
+  }
+
   size_t find_baseline(const GemmRequest& request, Cublas& cublas) {
     for (const auto& [known, contender] : baselines_) {
       if (same_gemm(known, request)) return contender;
@@ -128,7 +142,8 @@ class CudaRace {
     const plan::KernelEntry& chosen =
         plan::choose(c.variant->cuda_kernels(), given_ports(*c.variant, c.call), problem, c.call.a,
                      c.call.b, cuda::device_facts(0));
-    for (const plan::KernelEntry* kernel : fitting_kernels(*c.variant, c.call)) {
+    for (const plan::KernelEntry* kernel :
+         fitting_kernels(c.variant->cuda_kernels(), *c.variant, c.call)) {
       Entry entry{{}, contenders_.size(), baseline, c.variant->program.accumulators};
       entry.result.operation = c.operation->name;
       entry.result.variant = c.variant->name;
@@ -205,7 +220,7 @@ std::vector<BenchResult> cuda_bench(const CudaBenchOptions& options,
     for (const Shape& shape : options.shapes) {
       progress(done++, total);
       CudaRace race(options, shape, regime, cublas);
-      race.run();
+      race.run(&shape == options.shapes.data() ? kFirstWarmUpSeconds : kWarmUpSeconds);
       race.finish(results);
     }
   }

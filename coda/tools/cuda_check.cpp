@@ -8,8 +8,8 @@
 
 #include "coda/core/error.h"
 #include "coda/plan/cuda.h"
+#include "coda/tools/call_kernels.h"
 #include "coda/tools/cuda_copy.h"
-#include "coda/tools/cuda_kernels.h"
 
 namespace coda::tools {
 namespace {
@@ -31,15 +31,6 @@ class Stream {
  private:
   cudaStream_t stream_ = nullptr;
 };
-
-bool is_empty(const Call& call) {
-  const auto none = [](const OperandView& operand) {
-    int64_t rows = 0;
-    for (int s = 0; s < operand.segments; ++s) rows += operand.part[0][s].rows;
-    return rows == 0;
-  };
-  return none(call.a) || none(call.b);
-}
 
 bool in_place(const Call& call) {
   std::set<const void*> seen;
@@ -108,6 +99,10 @@ void run_plainly(const CheckRun& run, const plan::KernelEntry* kernel, int launc
   copy.copy_back();
 }
 
+std::vector<const plan::KernelEntry*> kernels_for(const CheckRun& run) {
+  return fitting_kernels(run.variant.cuda_kernels(), run.variant, run.call);
+}
+
 constexpr int kWays = 3;  // before the kernels, one by one
 
 std::string run_cuda(const CheckRun& run) {
@@ -117,8 +112,7 @@ std::string run_cuda(const CheckRun& run) {
     case 2: run_in_graph(run); return "in a graph";
     default: break;
   }
-  const plan::KernelEntry* kernel =
-      fitting_kernels(run.variant, run.call)[static_cast<size_t>(run.repetition - kWays)];
+  const plan::KernelEntry* kernel = kernels_for(run)[static_cast<size_t>(run.repetition - kWays)];
   run_plainly(run, kernel, in_place(run.call) ? 1 : 3);
   return plan::config_name(kernel->config);
 }
@@ -131,13 +125,11 @@ CheckBackend cuda_backend() {
   backend.configurations = {"--backend cuda"};
   backend.run = run_cuda;
   backend.repetitions = [](const CheckRun& run) {
-    return kWays + (is_empty(run.call)
-                        ? 0
-                        : static_cast<int>(fitting_kernels(run.variant, run.call).size()));
+    return kWays + (is_empty(run.call) ? 0 : static_cast<int>(kernels_for(run).size()));
   };
   backend.has = [](const Variant& variant) { return variant.run_cuda != nullptr; };
   backend.refuses = [](const CheckRun& run) {
-    return !is_empty(run.call) && fitting_kernels(run.variant, run.call).empty();
+    return !is_empty(run.call) && kernels_for(run).empty();
   };
   backend.rules.alignment = 16;
   backend.rules.kernels = [](const Variant& variant) { return variant.cuda_kernels(); };

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "coda/plan/cuda.h"
+#include "coda/tools/call_kernels.h"
 #include "coda/tools/cuda_buffer.h"
-#include "coda/tools/cuda_kernels.h"
 #include "coda/tools/workload.h"
 
 namespace coda::tools {
@@ -104,7 +104,8 @@ CheckResult check_huge() {
   for (const Shape& shape :
        {Shape{65536, 40960, 64}, Shape{65536, 40957, 64}, Shape{int64_t{1} << 20, 64, 4096}}) {
     const HugeGemm gemm(shape);
-    for (const plan::KernelEntry* kernel : fitting_kernels(variant, gemm.call())) {
+    for (const plan::KernelEntry* kernel :
+         fitting_kernels(variant.cuda_kernels(), variant, gemm.call())) {
       const std::string finding = gemm.run(variant, kernel);
       ++(finding.empty() ? result.passed : result.failed);
       if (finding.empty()) continue;

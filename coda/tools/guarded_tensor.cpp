@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace coda::tools {
 namespace {
@@ -92,6 +94,18 @@ double GuardedTensor::get(int64_t i, int64_t j, int member) const {
     case DType::kState: return read<float>(from + 4 * member);
   }
   return 0;
+}
+
+void GuardedTensor::unify_nans() {
+  for (int64_t i = 0; i < view_.rows; ++i) {
+    for (int64_t j = 0; j < view_.columns; ++j) {
+      if (is_poison(i, j)) continue;
+      for (int member = 0; member < members_; ++member) {
+        if (!std::isnan(get(i, j, member))) continue;
+        set(i, j, std::numeric_limits<double>::quiet_NaN(), member);
+      }
+    }
+  }
 }
 
 std::string GuardedTensor::damage() const {

@@ -26,6 +26,7 @@ class GuardedTensor {
   bool is_poison(int64_t i, int64_t j) const;  // the element has not been written
   void set(int64_t i, int64_t j, double value, int member = 0);
   double get(int64_t i, int64_t j, int member = 0) const;
+  void unify_nans();  // of written elements: all get the same bits
 
   // What changed outside of the elements, or nothing.
   std::string damage() const;

@@ -128,6 +128,18 @@ TEST(Choose, IsTheFirstOfEquals) {
   EXPECT_EQ(&choose(kernels, linear(512, 512, 512)), &kernels[0]);
 }
 
+TEST(Choose, TakesTheKernelThatIsAskedForWhereItFits) {
+  const KernelEntry kernels[] = {entry(0), entry(1), entry(1, OperandMajor::kRows)};
+  const Question q = linear(512, 512, 512);
+  const LaunchRequest request{nullptr, &q.problem, &q.a, &q.b};
+  const auto picked = [&](const KernelEntry* asked) {
+    return &pick(asked, kernels, q.program, request, Device{132});
+  };
+  EXPECT_EQ(picked(nullptr), &choose(kernels, q));
+  EXPECT_EQ(picked(&kernels[1]), &kernels[1]);
+  EXPECT_THROW(picked(&kernels[2]), Error);
+}
+
 TEST(Choose, NamesConfigurations) {
   EXPECT_EQ(config_name(kTileConfigs[3]), "pp128x192_s5_c2x1_n32");
   EXPECT_EQ(config_name(kTileConfigs[7]), "co256x128_s4_c1x2_n32");

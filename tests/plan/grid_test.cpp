@@ -95,6 +95,7 @@ TEST(Grid, PartialsBeginAnewWithEverySegment) {
   EXPECT_EQ(grid.columns.partial[0], 0);
   EXPECT_EQ(grid.columns.partial[1], 2);
   EXPECT_EQ(grid.columns.partial[2], 2);
+  EXPECT_EQ(grid.columns.wide_partial[1], 1);
   EXPECT_EQ(grid.columns.origin[2], 65);
   EXPECT_EQ(grid.column_tiles, 1u + 0u + 2u);
 }

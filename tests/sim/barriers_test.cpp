@@ -50,6 +50,39 @@ TEST(Warp, LaneThatDoesNotCome) {
               {"lanes 0-8,10-31: warp_sync at", "lanes 9 have not come", "lanes 9: mbarrier"});
 }
 
+// Lane 0 waits for something alone; then the warp executes an instruction as one.
+template <class Meet, class Together>
+void wait_alone(Meet&& meet, Together&& together) {
+  const uint32_t barrier = hw::dynamic_shared();
+  if (hw::thread_index() == 0) {
+    hw::mbarrier_init(barrier, 1);
+    hw::mbarrier_arrive(barrier);
+    hw::mbarrier_wait(barrier, 0);
+  }
+  meet();
+  together();
+}
+
+TEST(Warp, LanesThatPartedMeetBeforeAlignedInstructions) {
+  const auto nothing = [] {};
+  const auto sync = [] { hw::warp_sync(); };
+  const auto exchange = [] { hw::shuffle(1, 0); };
+  const auto barrier = [] { hw::block_sync(); };
+  const auto matrix = [] {
+    const uint32_t value[4] = {};
+    hw::store_matrix_x4(hw::dynamic_shared() + 1024 + hw::lane() * 16, value);
+  };
+  expect_success({}, [&] { wait_alone(sync, barrier); });
+  expect_success({}, [&] { wait_alone(sync, matrix); });
+  expect_success({}, [&] { wait_alone(exchange, barrier); });  // waits for all lanes as well
+  expect_success({}, [&] { wait_alone(nothing, sync); });
+  const auto failure =
+      expect_failure({Violation::kDivergence}, {}, [&] { wait_alone(nothing, barrier); });
+  expect_text(failure, {"block_sync: lane 0 has waited at tests/sim/barriers_test.cpp:",
+                        "no warp_sync has brought them together"});
+  expect_failure({Violation::kDivergence}, {}, [&] { wait_alone(nothing, matrix); });
+}
+
 // Two groups take turns, as the consumers of the pingpong kernel do.
 void take_turns(bool sync) {
   const uint32_t group = hw::thread_index() / 64,

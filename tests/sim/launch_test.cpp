@@ -89,6 +89,27 @@ TEST(Launch, MissingDependencyWaitShows) {
   EXPECT_GT(wrong, 0);
 }
 
+// A mutation may be meant for one launch of a stream only.
+TEST(Launch, MutationOfOneLaunch) {
+  const auto kernel = [](int) { hw::block_sync(); };
+  const int none = 0;
+  const sim::Launch launches[] = {sim::make_launch(1, 1, 64, 0, kernel, none),
+                                  sim::make_launch(1, 1, 64, 0, kernel, none)};
+  const auto switches = [&](std::optional<sim::Mutation> mutation) {
+    return sim::run_stream(launches, {.policy = sim::Policy::kEager, .mutation = mutation})
+        .switches;
+  };
+  const sim::Report report = sim::run_stream(launches, {});
+  ASSERT_EQ(report.sites.size(), 1u);
+  const sim::Site& site = report.sites[0].site;
+  const uint64_t with = switches({}), without = switches(sim::Mutation{site});
+  EXPECT_GT(with, without);
+  for (const int launch : {0, 1}) {
+    const uint64_t one = switches(sim::Mutation{site, sim::MutationKind::kDrop, launch});
+    EXPECT_EQ(2 * one, with + without);
+  }
+}
+
 TEST(Launch, WithoutTheAttributeLaunchesAreSerial) {
   for (const sim::LaunchOptions& options : every_way()) {
     int done = 0;
@@ -107,12 +128,13 @@ TEST(Launch, WithoutTheAttributeLaunchesAreSerial) {
 
 TEST(Launch, Registers) {
   const Shape shape{.threads = 384};
-  const auto change = [](auto feeders, auto consumers) {
-    return [feeders, consumers] {
+  const auto change = []<int kFeeders, int kConsumers>(std::integral_constant<int, kFeeders>,
+                                                       std::integral_constant<int, kConsumers>) {
+    return [] {
       if (hw::thread_index() < 128) {
-        hw::registers_decrease<decltype(feeders)::value>();
+        hw::registers_decrease<kFeeders>();
       } else {
-        hw::registers_increase<decltype(consumers)::value>();
+        hw::registers_increase<kConsumers>();
       }
     };
   };

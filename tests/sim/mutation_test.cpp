@@ -1,7 +1,9 @@
 // Mutations of call sites: every one of a small GEMM kernel is tried, nearly all must be noticed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
+#include <set>
 
 #include "tests/sim/gemm_problem.h"
 
@@ -30,15 +32,18 @@ TEST(Mutation, SitesAreListed) {
   Problem<bf16> problem(256, 128, 256);
   const sim::Report report = problem.run({.seed = 1});
   std::map<std::string, uint64_t> visits;
+  std::set<std::string> functions;
   for (const sim::SiteVisits& entry : report.sites) {
     visits[entry.site.instruction] += entry.visits;
     EXPECT_EQ(entry.site.file, "tests/sim/gemm_kernel.h");
     EXPECT_GT(entry.site.line, 0u);
+    functions.insert(entry.site.function);
   }
   EXPECT_EQ(visits["mbarrier_arrive_expect"], 8u);
   EXPECT_EQ(visits["wgmma_commit"], 8u * 256);
   EXPECT_EQ(visits["bulk_commit"], 2u * 2 * 8);
   EXPECT_EQ(visits["block_sync"], 384u);
+  EXPECT_TRUE(functions.contains("consume")) << fmt::format("{}", fmt::join(functions, " "));
 }
 
 TEST(Mutation, NearlyAllAreCaught) {

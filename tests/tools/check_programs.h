@@ -75,6 +75,8 @@ struct ResidualNorm {
   }
 };
 
+using SwappedSwiglu = Swiglu<bf16, Mistake::kSwapped>;
+
 // z = offset + A Bᵀ + bias, in three segments along N; per row and 128 columns the state of
 // log Σ exp z, per column and 64 rows Σ z·sign, with sign -1 in rows whose flag is 0.
 struct Segmented {

@@ -10,7 +10,7 @@
 #include "coda/catalogue/linear_residual_norm_reference.h"
 #include "coda/catalogue/linear_swiglu_reference.h"
 #include "coda/core/error.h"
-#include "tests/tools/check_programs.h"
+#include "tests/tools/segmented.h"
 
 namespace coda::tools {
 namespace {
@@ -96,47 +96,7 @@ TEST(Check, RightProgramsPass) {
   expect_passes(residual_norm<float, Mistake::kNone>(), 12);
 }
 
-Arrays segmented_reference(const Arrays& in, const Rounding& round) {
-  const Array z =
-      round.as("z", round.matmul(in.at("A"), in.at("B")) + in.at("bias") + in.at("offset"));
-  // Segment by segment, 128 columns at a time.
-  const std::vector<int64_t> segments = segments_of(in, "segments.N");
-  Array top(0, z.rows), exponentials = z;
-  int64_t begin = 0;
-  for (const int64_t size : segments) {
-    for (const int64_t segment_end = begin + size; begin < segment_end;) {
-      const int64_t end = std::min(begin + 128, segment_end);
-      top.values.resize(static_cast<size_t>(++top.rows * z.rows));
-      for (int64_t i = 0; i < z.rows; ++i) {
-        double largest = z(i, begin);
-        for (int64_t j = begin; j < end; ++j) {
-          if (!(z(i, j) <= largest) && !std::isnan(largest)) largest = z(i, j);
-        }
-        const double shift = std::isinf(largest) ? 0 : largest;
-        for (int64_t j = begin; j < end; ++j) exponentials(i, j) = std::exp(z(i, j) - shift);
-        top(top.rows - 1, i) = largest;
-      }
-      begin = end;
-    }
-  }
-  const Array sum = round.row_partial_sums(round.as("lse", exponentials), segments, 128);
-  const Array sign = map(in.at("flag"), [](double flag) { return flag == 0 ? -1.0 : 1.0; });
-  const Array sums = round.column_partial_sums(z * transpose(sign));
-  return {{"z", z},
-          {"lse.0", round.as("lse", top)},
-          {"lse.1", round.as("lse", sum)},
-          {"sums", round.as("sums", sums)}};
-}
-
-TEST(Check, SegmentsStatesAndIntegersPass) {
-  expect_passes({.name = "segmented",
-                 .formula = "",
-                 .summary = "",
-                 .variants = {catalogue::variant<Segmented>("only", DType::kFp32)},
-                 .reference = &segmented_reference,
-                 .exact = {"z"}},
-                40);
-}
+TEST(Check, SegmentsStatesAndIntegersPass) { expect_passes(segmented_operation(DType::kFp32), 40); }
 
 Arrays head_norm_reference(const Arrays& in, const Rounding& round) {
   const Array a = round(round.matmul(in.at("A"), in.at("B.first")));

@@ -61,10 +61,16 @@ TEST(CommandLine, ExplainsTypos) {
   expect_bad_use({"check", "--case", "1", "linaer"}, {"linaer", "linear"});
   expect_bad_use({"check", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
   expect_bad_use({"check", "--backend", "tpu"}, {"tpu", "cpu"});
+  expect_bad_use({"check", "--seeds", "3"}, {"--seeds", "--backend sim"});
+  expect_bad_use({"check", "--kernel", "0"}, {"--kernel", "--backend sim"});
+  expect_bad_use({"check", "--backend", "sim", "--seeds", "0"}, {"--seeds", "coda check --help"});
+  expect_bad_use({"check", "--backend", "sim", "--kernel", "99"}, {"sim", "no such kernel"});
+  expect_bad_use({"check", "--backend", "sim", "--isa", "avx2"}, {"--isa", "--backend cpu"});
   expect_bad_use({"check", "--isa", "avx3"}, {"avx3", "portable"});
   expect_bad_use({"check", "--cases", "many"}, {"--cases", "coda check --help"});
   expect_bad_use({"bench", "--jsn", "x"}, {"--jsn", "did you mean '--json'?"});
   expect_bad_use({"bench", "--backend", "tpu"}, {"tpu", "cpu"});
+  expect_bad_use({"bench", "--backend", "sim"}, {"sim", "coda check"});
   expect_bad_use({"bench", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
   expect_bad_use({"bench", "--dtype", "fp8"}, {"fp8", "bf16"});
   for (const char* shape : {"1x2", "1x2x", "1x2x0", "1x2x3x4", "axbxc", "1x-2x3", "", "x"}) {
@@ -104,6 +110,13 @@ TEST(CommandLine, ChecksAndCloses) {
   const Outcome outcome = coda({"check", "linear", "--cases", "3", "--seed", "7"});
   EXPECT_EQ(outcome.status, kSuccess) << outcome.out;
   EXPECT_TRUE(outcome.out.ends_with("3 passed, 0 failed\n")) << outcome.out;
+}
+
+TEST(CommandLine, ChecksInTheSimulator) {
+  const Outcome outcome = coda(
+      {"check", "linear", "linear_swiglu", "--backend", "sim", "--cases", "2", "--seeds", "2"});
+  EXPECT_EQ(outcome.status, kSuccess) << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("4 passed, 0 failed\n")) << outcome.out;
 }
 
 TEST(CommandLine, FailsWhereACheckDoes) {

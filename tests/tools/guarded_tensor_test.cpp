@@ -43,6 +43,21 @@ TEST(GuardedTensor, LaysElementsOutAsItsViewSays) {
   EXPECT_EQ(data[9], 6);
 }
 
+TEST(GuardedTensor, NansGetTheSameBits) {
+  for (const DType type : {DType::kBf16, DType::kFp16, DType::kFp32}) {
+    GuardedTensor one(view_of(type, 1, 3, 3, Major::kRow), 0);
+    GuardedTensor other(view_of(type, 1, 3, 3, Major::kRow), 0);
+    for (GuardedTensor* tensor : {&one, &other}) tensor->set(0, 1, 7);
+    const auto bytes = static_cast<size_t>(dtype_bytes(type));
+    for (GuardedTensor* tensor : {&one, &other}) std::memset(memory_of(*tensor), 0xff, bytes);
+    memory_of(other)[bytes - 1] = std::byte{0x7f};  // another sign
+    for (GuardedTensor* tensor : {&one, &other}) tensor->unify_nans();
+    EXPECT_EQ(std::memcmp(memory_of(one), memory_of(other), 2 * bytes), 0);
+    EXPECT_EQ(one.get(0, 1), 7);
+    EXPECT_TRUE(one.is_poison(0, 2));  // never written
+  }
+}
+
 TEST(GuardedTensor, StatesHaveMembers) {
   GuardedTensor tensor(view_of(DType::kState, 1, 2, 2, Major::kRow), 0);
   EXPECT_EQ(tensor.members(), 2);

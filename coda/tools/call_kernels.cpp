@@ -1,4 +1,4 @@
-#include "coda/tools/cuda_kernels.h"
+#include "coda/tools/call_kernels.h"
 
 #include "coda/plan/choose.h"
 
@@ -12,14 +12,24 @@ ProgramView given_ports(const catalogue::Variant& variant, const catalogue::Call
   return program;
 }
 
-std::vector<const plan::KernelEntry*> fitting_kernels(const catalogue::Variant& variant,
+std::vector<const plan::KernelEntry*> fitting_kernels(std::span<const plan::KernelEntry> kernels,
+                                                      const catalogue::Variant& variant,
                                                       const catalogue::Call& call) {
   std::vector<const plan::KernelEntry*> result;
   const ProgramView program = given_ports(variant, call);
-  for (const plan::KernelEntry& kernel : variant.cuda_kernels()) {
+  for (const plan::KernelEntry& kernel : kernels) {
     if (plan::fits(kernel, program, call.a, call.b)) result.push_back(&kernel);
   }
   return result;
+}
+
+bool is_empty(const catalogue::Call& call) {
+  const auto none = [](const OperandView& operand) {
+    int64_t rows = 0;
+    for (int s = 0; s < operand.segments; ++s) rows += operand.part[0][s].rows;
+    return rows == 0;
+  };
+  return none(call.a) || none(call.b);
 }
 
 }  // namespace coda::tools

@@ -1,0 +1,33 @@
+# coda_add_simulated(<target> <manifest.h>...): adds every kernel in the manifests to <target>,
+# compiled for the simulator, and the list of them. A manifest is coda/catalogue/<stem>_kernels.h; each of its
+# specialisations Manifest<catalogue::Program> becomes one source, so that they compile in parallel.
+function(coda_add_simulated target)
+  set(folder ${PROJECT_BINARY_DIR}/generated/simulated)
+  set(sources)
+  set(CODA_SIMULATED_INCLUDES)
+  set(CODA_SIMULATED_DECLARATIONS)
+  set(programs)
+  foreach(manifest IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifest})
+    cmake_path(GET manifest FILENAME CODA_MANIFEST)
+    file(STRINGS ${manifest} lines REGEX "^struct Manifest<.*> {$")
+    if(NOT lines)
+      message(FATAL_ERROR "${manifest}: expected lines 'struct Manifest<catalogue::...> {'")
+    endif()
+    string(APPEND CODA_SIMULATED_INCLUDES "#include \"coda/catalogue/${CODA_MANIFEST}\"\n")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^struct Manifest<(.*)> {$" "\\1" CODA_PROGRAM "${line}")
+      string(MAKE_C_IDENTIFIER "${CODA_PROGRAM}" name)
+      configure_file(${PROJECT_SOURCE_DIR}/cmake/simulated_program.cpp.in ${folder}/${name}.cpp
+                     @ONLY)
+      list(APPEND sources ${folder}/${name}.cpp)
+      list(APPEND programs "simulated<${CODA_PROGRAM}>()")
+      string(APPEND CODA_SIMULATED_DECLARATIONS
+             "template <>\nstd::span<const plan::KernelEntry> kernels_of<${CODA_PROGRAM}>();\n")
+    endforeach()
+  endforeach()
+  list(JOIN programs ",\n      " CODA_SIMULATED_PROGRAMS)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/simulated.cpp.in ${folder}/simulated.cpp @ONLY)
+  target_sources(${target} PRIVATE ${sources} ${folder}/simulated.cpp)
+  target_compile_definitions(${target} PRIVATE CODA_SIM)
+endfunction()
