@@ -10,16 +10,16 @@ struct Manifest<catalogue::Linear<bf16>> {
   using P = catalogue::Linear<bf16>;
   static constexpr uint32_t kC = 1 << 2, kBias = 1 << 3;
   using Kernels =
-      KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 2>, Forward<P, bf16, 3>, Forward<P, bf16, 6>,
-                 InputGrad<P, bf16, 0>, InputGrad<P, bf16, 3>, InputGrad<P, bf16, 6>,
-                 WeightGrad<P, bf16, 0>, TransposedA<P, bf16, 0>,  //
+      KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 2>, Forward<P, bf16, 4>,        //
+                 InputGrad<P, bf16, 0>, InputGrad<P, bf16, 2>, InputGrad<P, bf16, 4>,  //
+                 WeightGrad<P, bf16, 0>, TransposedA<P, bf16, 0>,                      //
                  Forward<P, bf16, 1, kC>, Forward<P, bf16, 1, kBias>>;
 };
 
 template <>
 struct Manifest<catalogue::Linear<fp16>> {
   using P = catalogue::Linear<fp16>;
-  using Kernels = KernelList<Forward<P, fp16, 0>, Forward<P, fp16, 3>>;
+  using Kernels = KernelList<Forward<P, fp16, 0>, Forward<P, fp16, 2>>;
 };
 
 template <>

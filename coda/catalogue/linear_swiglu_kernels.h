@@ -10,9 +10,9 @@ struct Manifest<catalogue::LinearSwiglu<bf16>> {
   using P = catalogue::LinearSwiglu<bf16>;
   static constexpr uint32_t kRstd = 1 << 0, kGateUp = 3 << 1;
   using Kernels =
-      KernelList<Forward<P, bf16, 4, kRstd | kGateUp>, Forward<P, bf16, 1, kRstd | kGateUp>,
-                 Forward<P, bf16, 3, kRstd | kGateUp>, Forward<P, bf16, 6, kRstd | kGateUp>,
-                 Forward<P, bf16, 4, kRstd>, Forward<P, bf16, 1, kGateUp>>;
+      KernelList<Forward<P, bf16, 2, kRstd | kGateUp>, Forward<P, bf16, 3, kRstd | kGateUp>,
+                 Forward<P, bf16, 1, kRstd | kGateUp>, Forward<P, bf16, 4, kRstd | kGateUp>,  //
+                 Forward<P, bf16, 2, kRstd>, Forward<P, bf16, 1, kGateUp>>;
 };
 
 }  // namespace coda::plan

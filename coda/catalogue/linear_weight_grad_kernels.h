@@ -9,16 +9,15 @@ template <>
 struct Manifest<catalogue::LinearWeightGrad<float>> {
   using P = catalogue::LinearWeightGrad<float>;
   static constexpr uint32_t kC = 1 << 0;
-  using Kernels = KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 6>, WeightGrad<P, bf16, 7>,
-                             WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 6, kC>,
-                             WeightGrad<P, bf16, 7, kC>>;
+  using Kernels = KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 4>, WeightGrad<P, bf16, 5>,
+                             WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 5, kC>>;
 };
 
 template <>
 struct Manifest<catalogue::LinearWeightGrad<bf16>> {
   using P = catalogue::LinearWeightGrad<bf16>;
   using Kernels =
-      KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 6>, WeightGrad<P, bf16, 7>>;
+      KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 4>, WeightGrad<P, bf16, 6>>;
 };
 
 }  // namespace coda::plan

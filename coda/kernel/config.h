@@ -25,12 +25,11 @@ struct TileConfig {
 inline constexpr TileConfig kTileConfigs[] = {
     {128, 128, 6, 2, 1, true, 32, true},   // 0
     {128, 128, 5, 2, 1, true, 32, true},   // 1
-    {128, 128, 5, 2, 1, true, 64, true},   // 2
-    {128, 192, 5, 2, 1, true, 32, true},   // 3
-    {128, 192, 4, 2, 1, true, 32, true},   // 4
-    {128, 192, 4, 2, 1, true, 64, true},   // 5
-    {128, 256, 4, 2, 1, false, 32, true},  // 6
-    {256, 128, 4, 1, 2, false, 32, true},  // 7
+    {128, 192, 5, 2, 1, true, 32, true},   // 2
+    {128, 192, 4, 2, 1, true, 32, true},   // 3
+    {128, 256, 4, 1, 2, false, 32, true},  // 4
+    {256, 128, 4, 1, 2, false, 32, true},  // 5
+    {256, 192, 3, 1, 1, false, 32, true},  // 6
 };
 
 // Which index of an operand is contiguous in memory.

@@ -36,6 +36,7 @@ struct BenchResult {
   double ms = 0;
   std::string baseline;  // "openblas", "linear" (coda's own plain GEMM) or none
   double baseline_ms = 0;
+  double usual_ms = 0;  // on the GPU: what cublasGemmEx, and with it torch.mm, takes
   double tflops = 0;
   std::optional<double> clock_mhz, power_w;
 

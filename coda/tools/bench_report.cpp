@@ -58,6 +58,7 @@ std::string bench_json(std::span<const BenchResult> results, const std::optional
                     {"baseline", optional(r.baseline)},
                     {"baseline_ms", optional(r.baseline_ms)},
                     {"speedup", optional(r.speedup())},
+                    {"usual_ms", r.usual_ms > 0 ? Json(r.usual_ms) : Json(nullptr)},
                     {"tflops", r.tflops},
                     {"clock_mhz", r.clock_mhz ? Json(*r.clock_mhz) : Json(nullptr)},
                     {"power_w", r.power_w ? Json(*r.power_w) : Json(nullptr)}});

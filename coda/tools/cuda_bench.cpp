@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <numeric>
+#include <random>
 
 #include "coda/catalogue/linear.h"
 #include "coda/plan/cuda.h"
@@ -15,13 +18,19 @@
 namespace coda::tools {
 namespace {
 
-constexpr int kWarmUpRounds = 2;
+constexpr size_t kWarmUpRounds = 2;
+constexpr double kTurnMs = 16;
 // Until power and clock have settled: of the first shape in a regime, and of the others.
 constexpr double kFirstWarmUpSeconds = 3, kWarmUpSeconds = 0.3;
 
 struct Contender {
   std::function<void()> run;
   std::vector<float> ms;
+  int launches = 1;  // in half a turn
+
+  void run_all() const {
+    for (int i = 0; i < launches; ++i) run();
+  }
 
   double median() const {
     std::vector<float> sorted = ms;
@@ -31,9 +40,16 @@ struct Contender {
   }
 };
 
+struct Baseline {
+  GemmRequest request;
+  std::vector<size_t> fastest;  // contenders
+  size_t usual = 0;
+};
+
 struct Entry {
   BenchResult result;
-  size_t contender, baseline;
+  size_t contender;
+  const Baseline* baseline;
   int accumulators;
 };
 
@@ -72,38 +88,46 @@ class CudaRace {
       : rounds_(options.rounds), regime_(regime), workload_(shape, regime) {
     for (const CudaCase& c : workload_.cases()) {
       if (std::ranges::count(options.operations, c.operation) == 0) continue;
-      const size_t baseline = find_baseline(c.baseline, cublas);
-      add(c, baseline);
+      add(c, find_baseline(c.baseline, cublas));
     }
   }
 
+  // Power is regulated over milliseconds, so a launch runs at a clock that those before it have
+  // left. Therefore turns of many launches, of which the second half counts, in an order that is
+  // drawn anew each round.
   void run(double warm_up_seconds) {
     warm_up(warm_up_seconds);
-    const size_t stride = contenders_.size() + 1;
-    const auto all = static_cast<size_t>(rounds_ + kWarmUpRounds);
-    const Events events(stride * all);
+    for (Contender& contender : contenders_)
+      contender.launches = launches_in(kTurnMs / 2, contender);
+    const size_t all = static_cast<size_t>(rounds_) + kWarmUpRounds;
+    const Events events(2 * contenders_.size());
+    std::vector<size_t> order(contenders_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::mt19937 random(1);
     PowerMeter meter;
     for (size_t round = 0; round < all; ++round) {
-      events.record(round * stride);
+      std::ranges::shuffle(order, random);
+      for (const size_t i : order) {
+        contenders_[i].run_all();
+        events.record(2 * i);
+        contenders_[i].run_all();
+        events.record(2 * i + 1);
+      }
+      cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      if (round < kWarmUpRounds) continue;
       for (size_t i = 0; i < contenders_.size(); ++i) {
-        contenders_[i].run();
-        events.record(round * stride + i + 1);
+        contenders_[i].ms.push_back(events.ms(2 * i) / static_cast<float>(contenders_[i].launches));
       }
     }
-    cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     power_ = meter.stop();
-    for (size_t round = kWarmUpRounds; round < all; ++round) {
-      for (size_t i = 0; i < contenders_.size(); ++i) {
-        contenders_[i].ms.push_back(events.ms(round * stride + i));
-      }
-    }
   }
 
   void finish(std::vector<BenchResult>& results) const {
     for (const Entry& entry : entries_) {
       BenchResult result = entry.result;
       result.ms = contenders_[entry.contender].median();
-      result.baseline_ms = contenders_[entry.baseline].median();
+      result.baseline_ms = baseline_ms(*entry.baseline);
+      result.usual_ms = contenders_[entry.baseline->usual].median();
       const Shape& s = result.shape;
       result.tflops = entry.accumulators * 2e-9 * static_cast<double>(s.M) *
                       static_cast<double>(s.N) * static_cast<double>(s.K) / result.ms;
@@ -114,6 +138,15 @@ class CudaRace {
   }
 
  private:
+  static int launches_in(double milliseconds, const Contender& contender) {
+    const Events events(2);
+    events.record(0);
+    contender.run();
+    events.record(1);
+    cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    return std::max(1, static_cast<int>(milliseconds / events.ms(0)));
+  }
+
   void warm_up(double seconds) {
     const auto start = std::chrono::steady_clock::now();
     const auto spent = [&] {
@@ -125,16 +158,30 @@ class CudaRace {
     }
   }
 
-  size_t find_baseline(const GemmRequest& request, Cublas& cublas) {
-    for (const auto& [known, contender] : baselines_) {
-      if (same_gemm(known, request)) return contender;
+  const Baseline& find_baseline(const GemmRequest& request, Cublas& cublas) {
+    for (const Baseline& known : baselines_) {
+      if (same_gemm(known.request, request)) return known;
     }
-    contenders_.push_back({cublas.fastest(request, nullptr), {}});
-    baselines_.emplace_back(request, contenders_.size() - 1);
+    const CublasGemms gemms = cublas.gemms(request, nullptr);
+    Baseline& added = baselines_.emplace_back();
+    added.request = request;
+    for (const auto& gemm : gemms.fastest) added.fastest.push_back(enter(gemm));
+    added.usual = enter(gemms.usual);
+    return added;
+  }
+
+  size_t enter(std::function<void()> run) {
+    contenders_.push_back({std::move(run), {}, 1});
     return contenders_.size() - 1;
   }
 
-  void add(const CudaCase& c, size_t baseline) {
+  double baseline_ms(const Baseline& baseline) const {
+    double least = contenders_[baseline.usual].median();
+    for (const size_t i : baseline.fastest) least = std::min(least, contenders_[i].median());
+    return least;
+  }
+
+  void add(const CudaCase& c, const Baseline& baseline) {
     Problem problem;
     problem.rows.begin[1] = c.shape.M;
     problem.columns.begin[1] = c.shape.N;
@@ -144,7 +191,7 @@ class CudaRace {
                      c.call.b, cuda::device_facts(0));
     for (const plan::KernelEntry* kernel :
          fitting_kernels(c.variant->cuda_kernels(), *c.variant, c.call)) {
-      Entry entry{{}, contenders_.size(), baseline, c.variant->program.accumulators};
+      Entry entry{{}, 0, &baseline, c.variant->program.accumulators};
       entry.result.operation = c.operation->name;
       entry.result.variant = c.variant->name;
       entry.result.layout = c.layout;
@@ -157,9 +204,9 @@ class CudaRace {
       entry.result.chosen = kernel == &chosen;
       entry.result.rounds = rounds_;
       entry.result.baseline = "cublas";
+      entry.contender =
+          enter([&c, kernel] { c.variant->run_cuda(c.call, cuda::Target{0, nullptr, kernel}); });
       entries_.push_back(std::move(entry));
-      contenders_.push_back(
-          {[&c, kernel] { c.variant->run_cuda(c.call, cuda::Target{0, nullptr, kernel}); }, {}});
     }
   }
 
@@ -167,7 +214,7 @@ class CudaRace {
   Regime regime_;
   CudaWorkload workload_;
   std::vector<Contender> contenders_;
-  std::vector<std::pair<GemmRequest, size_t>> baselines_;
+  std::deque<Baseline> baselines_;  // entries point at them
   std::vector<Entry> entries_;
   PowerReading power_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "coda/core/error.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr int kReal32 = 0, kRealBf16 = 14, kCompute32 = 68, kPlain = 0, kTransposed = 1;
 constexpr int kTransposeA = 3, kTransposeB = 4, kMaxWorkspace = 1, kDefaultAlgorithm = -1;
 constexpr int kProposals = 8, kTrials = 5;
+constexpr size_t kLeaders = 2;  // the race decides between them
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
 
 struct Algorithm {
@@ -169,7 +171,7 @@ std::vector<std::function<void()>> Cublas::candidates(const GemmRequest& r, cuda
   return result;
 }
 
-std::function<void()> Cublas::fastest(const GemmRequest& request, cudaStream_t stream) {
+CublasGemms Cublas::gemms(const GemmRequest& request, cudaStream_t stream) {
   const auto all = candidates(request, stream);
   std::vector<float> best(all.size(), 1e30f);
   cudaEvent_t begin = nullptr, end = nullptr;
@@ -188,7 +190,14 @@ std::function<void()> Cublas::fastest(const GemmRequest& request, cudaStream_t s
   }
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
-  return all[static_cast<size_t>(std::ranges::min_element(best) - best.begin())];
+  std::vector<size_t> order(all.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return best[i]; });
+  CublasGemms result{{}, blas_ != nullptr ? all.back() : all.front()};
+  for (size_t i = 0; i < std::min(kLeaders, order.size()); ++i) {
+    result.fastest.push_back(all[order[i]]);
+  }
+  return result;
 }
 
 }  // namespace coda::tools

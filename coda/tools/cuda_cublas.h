@@ -1,5 +1,5 @@
-// cuBLAS, what GPU benchmarks compare with: the bare GEMM c = a·bᵀ, by the fastest of the first
-// eight algorithms that cuBLASLt proposes and of what cublasGemmEx takes. Loaded at run time.
+// cuBLAS, what GPU benchmarks compare with: the bare GEMM c = a·bᵀ, by the first eight algorithms
+// that cuBLASLt proposes and by what cublasGemmEx takes. Loaded at run time.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -21,6 +21,11 @@ struct GemmRequest {
   DType out = DType::kBf16;  // operands are bf16
 };
 
+struct CublasGemms {
+  std::vector<std::function<void()>> fastest;
+  std::function<void()> usual;  // the first proposal where cublasGemmEx is missing
+};
+
 class Cublas {
  public:
   Cublas();  // throws coda::Error where cuBLASLt is missing
@@ -28,8 +33,9 @@ class Cublas {
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
 
-  // Measures the candidates, and gives the fastest.
-  std::function<void()> fastest(const GemmRequest& request, cudaStream_t stream);
+  // The fastest candidates in a first measurement, and what cublasGemmEx, and with it torch.mm,
+  // takes.
+  CublasGemms gemms(const GemmRequest& request, cudaStream_t stream);
 
  private:
   struct Functions;

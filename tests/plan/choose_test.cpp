@@ -116,7 +116,7 @@ TEST(Choose, RefusesHalvesOfHeads) {
 }
 
 TEST(Choose, TakesRaggedLinesOnlyWhereAKernelDoes) {
-  const KernelEntry kernels[] = {entry(3), entry(0)}, wide[] = {entry(3)};
+  const KernelEntry kernels[] = {entry(2), entry(0)}, wide[] = {entry(2)};
   EXPECT_EQ(&choose(kernels, linear(16384, 4093, 4096)), &kernels[1]);
   const std::string message = refusal(wide, linear(16384, 4093, 4096));
   EXPECT_NE(message.find("lines are multiples of 16 bytes"), std::string::npos) << message;
@@ -141,8 +141,8 @@ TEST(Choose, TakesTheKernelThatIsAskedForWhereItFits) {
 }
 
 TEST(Choose, NamesConfigurations) {
-  EXPECT_EQ(config_name(kTileConfigs[3]), "pp128x192_s5_c2x1_n32");
-  EXPECT_EQ(config_name(kTileConfigs[7]), "co256x128_s4_c1x2_n32");
+  EXPECT_EQ(config_name(kTileConfigs[2]), "pp128x192_s5_c2x1_n32");
+  EXPECT_EQ(config_name(kTileConfigs[5]), "co256x128_s4_c1x2_n32");
 }
 
 }  // namespace

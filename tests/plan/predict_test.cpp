@@ -13,7 +13,7 @@ namespace {
 using kernel::kTileConfigs;
 
 // Tiles as kTileConfigs numbers them.
-constexpr int kPingpong128 = 0, kPingpong192 = 3, kCooperative256 = 6;
+constexpr int kPingpong128 = 0, kPingpong192 = 2, kCooperative256 = 4;
 
 KernelEntry entry(int config) {
   KernelEntry result;

@@ -8,7 +8,7 @@ std::span<const plan::KernelEntry> kernels_of<tools::Segmented>() {
   using P = tools::Segmented;
   constexpr uint32_t kSums = 1 << 5;
   return entries(plan::KernelList<plan::Forward<P, bf16, 1, kSums>,
-                                  plan::Forward<P, bf16, 7, kSums>, plan::InputGrad<P, bf16, 1>>{});
+                                  plan::Forward<P, bf16, 5, kSums>, plan::InputGrad<P, bf16, 1>>{});
 }
 
 template <>

@@ -65,11 +65,11 @@ std::vector<std::unique_ptr<MutatedKernel>> make_kernels() {
   add_operation("linear", variant_of("linear", "bf16"), 1, 212);
   add_operation("residual_norm", variant_of("linear_residual_norm", "kept-bf16"), 1, 212);
   add_operation("swiglu", swiglu, 1, 97);
-  add_operation("swiglu-co", swiglu, 6, 168);
+  add_operation("swiglu-co", swiglu, 4, 168);
   add_operation("weight_grad", weight_grad, 1, 198);
-  add_operation("weight_grad-co", weight_grad, 7, 326);
+  add_operation("weight_grad-co", weight_grad, 5, 326);
   add("segmented", operation.variants[0], segmented, 1, 600, 197);
-  add("segmented-co", operation.variants[0], segmented, 7, 600, 197);
+  add("segmented-co", operation.variants[0], segmented, 5, 600, 197);
   return kernels;
 }
 
