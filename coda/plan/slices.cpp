@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "coda/core/error.h"
+#include "coda/program/overlap.h"
 
 namespace coda::plan {
 namespace {
@@ -17,6 +18,7 @@ constexpr double kStoreBytesPerClock = 32, kLoadBytesPerClock = 20;
 constexpr double kLaunchClocks = 3000, kUnitClocks = 1500;
 // A prediction is not better than this; slices that gain less are not worth their traffic.
 constexpr double kWorthwhile = 0.95;
+constexpr uint32_t kMostWaves = 2;  // of whole tiles; beyond, slices could only fill the last
 
 int active_clusters(const KernelEntry& kernel, const Device& device) {
   const int cluster = kernel.config.cluster_rows * kernel.config.cluster_columns;
@@ -39,9 +41,12 @@ struct Prediction {
 Prediction best_slices(const KernelEntry& kernel, const ProgramView& program,
                        const Problem& problem, const Device& device) {
   const Prediction whole{1, predict_clocks(kernel, program, problem, device)};
-  if (kernel.slice_space.empty()) return whole;
+  const kernel::Grid grid = grid_of(kernel, problem, device, 1);
+  const int blocks = grid.depth_blocks;
+  const bool many_tiles =
+      grid.tiles > kMostWaves * static_cast<uint32_t>(active_clusters(kernel, device));
+  if (kernel.slice_space.empty() || many_tiles) return whole;
   Prediction best{1, kWorthwhile * whole.clocks};
-  const int blocks = grid_of(kernel, problem, device, 1).depth_blocks;
   for (int slices = 2; slices <= std::min(kMaxSlices, blocks / kMinSliceBlocks); ++slices) {
     const int slice_blocks = (blocks + slices - 1) / slices;
     if (blocks - slice_blocks * (slices - 1) < kMinSliceBlocks) continue;  // the last one's
@@ -89,16 +94,25 @@ double predict_sliced_clocks(const KernelEntry& kernel, const ProgramView& progr
          divide_up(grid.tiles, grid.clusters) * gather;
 }
 
-int choose_slices(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
-                  const Device& device) {
-  return best_slices(kernel, program, problem, device).slices;
-}
-
-SlicedChoice choose_sliced(std::span<const KernelEntry> kernels, const ProgramView& program,
-                           const LaunchRequest& request, const Device& device) {
+SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEntry> kernels,
+                           const ProgramView& program, const LaunchRequest& request,
+                           const Device& device) {
   const Problem& problem = *request.problem;
-  SlicedChoice best{&choose(kernels, program, problem, *request.a, *request.b, device), 1};
-  double least = kWorthwhile * predict_clocks(*best.kernel, program, problem, device);
+  const KernelEntry& whole = pick(asked.kernel, kernels, program, request, device);
+  if (asked.slices != 0) {
+    const int most = whole.slice_space.empty() ? 1 : kMaxSlices;
+    if (asked.slices < 1 || asked.slices > most) {
+      fail_argument(program.name, "slices",
+                    fmt::format("1 to {} for configuration {}", most, config_name(whole.config)),
+                    fmt::format("{}", asked.slices));
+    }
+    return {&whole, asked.slices};
+  }
+  if (asked.kernel != nullptr) {
+    return {&whole, best_slices(whole, program, problem, device).slices};
+  }
+  SlicedChoice best{&whole, 1};
+  double least = kWorthwhile * predict_clocks(whole, program, problem, device);
   for (const KernelEntry& kernel : kernels) {
     if (!fits(kernel, program, *request.a, *request.b)) continue;
     const Prediction prediction = best_slices(kernel, program, problem, device);
@@ -110,20 +124,25 @@ SlicedChoice choose_sliced(std::span<const KernelEntry> kernels, const ProgramVi
   return best;
 }
 
-void validate_workspace(const std::string& program, const void* workspace, int64_t bytes,
-                        int64_t needed) {
-  if (workspace == nullptr) {
-    fail_argument(program, "workspace", fmt::format("memory of {} bytes", needed),
-                  fmt::format("a null pointer and {} bytes", bytes));
-  }
-  if (bytes < needed) {
-    fail_argument(program, "workspace", fmt::format("at least {} bytes", needed),
-                  fmt::format("{}", bytes));
+void validate_workspace(const ProgramView& program, const LaunchRequest& request, void* workspace,
+                        int64_t bytes, int64_t needed) {
+  if (workspace == nullptr || bytes < needed) {
+    fail_argument(program.name, "workspace", fmt::format("at least {} bytes", needed),
+                  workspace == nullptr ? "a null pointer" : fmt::format("{}", bytes));
   }
   if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
-    fail_argument(program, "workspace", fmt::format("aligned to {} bytes", kWorkspaceAlignment),
+    fail_argument(program.name, "workspace",
+                  fmt::format("memory aligned to {} bytes", kWorkspaceAlignment),
                   fmt::format("address {}", workspace));
   }
+  PortView port;  // of all outputs the one that may not even be an input
+  port.name = "workspace";
+  port.kind = PortKind::kRowReduce;
+  port.given = true;
+  port.view[0] = {workspace, DType::kFp32, 1, needed / 4, needed / 4};
+  ProgramView with = program;
+  with.ports.push_back(port);
+  check_overlap(with, *request.a, *request.b);
 }
 
 }  // namespace coda::plan

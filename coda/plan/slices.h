@@ -26,20 +26,24 @@ int64_t workspace_bytes(const KernelEntry& kernel, const Problem& problem, int s
 double predict_sliced_clocks(const KernelEntry& kernel, const ProgramView& program,
                              const Problem& problem, const Device& device, int slices);
 
-// How many slices are worth it for this kernel: 1 to kMaxSlices.
-int choose_slices(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
-                  const Device& device);
-
+// What a caller may ask for instead of what is predicted to be fastest.
+struct SlicesRequest {
+  const KernelEntry* kernel = nullptr;  // null: any that fits
+  int slices = 0;                       // 0: as many as are worth it
+};
 struct SlicedChoice {
   const KernelEntry* kernel = nullptr;
   int slices = 1;
 };
-// Where there is a workspace: the kernel and the slices that are predicted to be fastest.
-SlicedChoice choose_sliced(std::span<const KernelEntry> kernels, const ProgramView& program,
-                           const LaunchRequest& request, const Device& device);
+// Where there is a workspace: the fastest kernel and number of slices by prediction, within what is
+// asked for. Throws coda::Error where that cannot be.
+SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEntry> kernels,
+                           const ProgramView& program, const LaunchRequest& request,
+                           const Device& device);
 
-// Throws coda::Error that names what is wrong with the workspace for this launch.
-void validate_workspace(const std::string& program, const void* workspace, int64_t bytes,
-                        int64_t needed);
+// Throws coda::Error that says what is wrong with the workspace: null, too small, misaligned, or
+// shared with what the program touches.
+void validate_workspace(const ProgramView& program, const LaunchRequest& request, void* workspace,
+                        int64_t bytes, int64_t needed);
 
 }  // namespace coda::plan
