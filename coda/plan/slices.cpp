@@ -94,6 +94,11 @@ double predict_sliced_clocks(const KernelEntry& kernel, const ProgramView& progr
          divide_up(grid.tiles, grid.clusters) * gather;
 }
 
+std::string sliced_name(const KernelEntry& kernel, int slices) {
+  const std::string name = config_name(kernel.config);
+  return slices > 1 ? fmt::format("{}_k{}", name, slices) : name;
+}
+
 SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEntry> kernels,
                            const ProgramView& program, const LaunchRequest& request,
                            const Device& device) {

@@ -26,6 +26,8 @@ int64_t workspace_bytes(const KernelEntry& kernel, const Problem& problem, int s
 double predict_sliced_clocks(const KernelEntry& kernel, const ProgramView& program,
                              const Problem& problem, const Device& device, int slices);
 
+std::string sliced_name(const KernelEntry& kernel, int slices);  // "pp128x128_s6_c2x1_n32_k4"
+
 // What a caller may ask for instead of what is predicted to be fastest.
 struct SlicesRequest {
   const KernelEntry* kernel = nullptr;  // null: any that fits

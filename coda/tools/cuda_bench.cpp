@@ -7,9 +7,9 @@
 
 #include "coda/catalogue/linear.h"
 #include "coda/plan/cuda.h"
-#include "coda/tools/call_kernels.h"
 #include "coda/tools/cuda_device.h"
 #include "coda/tools/cuda_power.h"
+#include "coda/tools/cuda_targets.h"
 #include "coda/tools/cuda_workload.h"
 
 namespace coda::tools {
@@ -135,15 +135,7 @@ class CudaRace {
   }
 
   void add(const CudaCase& c, size_t baseline) {
-    Problem problem;
-    problem.rows.begin[1] = c.shape.M;
-    problem.columns.begin[1] = c.shape.N;
-    problem.contraction.begin[1] = c.shape.K;
-    const plan::KernelEntry& chosen =
-        plan::choose(c.variant->cuda_kernels(), given_ports(*c.variant, c.call), problem, c.call.a,
-                     c.call.b, cuda::device_facts(0));
-    for (const plan::KernelEntry* kernel :
-         fitting_kernels(c.variant->cuda_kernels(), *c.variant, c.call)) {
+    for (const CudaWay& way : targets_.ways_of(c)) {
       Entry entry{{}, contenders_.size(), baseline, c.variant->program.accumulators};
       entry.result.operation = c.operation->name;
       entry.result.variant = c.variant->name;
@@ -153,19 +145,20 @@ class CudaRace {
       entry.result.backend = "cuda";
       entry.result.regime = regime_name(regime_);
       entry.result.shape = c.shape;
-      entry.result.config = plan::config_name(kernel->config);
-      entry.result.chosen = kernel == &chosen;
+      entry.result.config = way.config;
+      entry.result.chosen = way.chosen;
       entry.result.rounds = rounds_;
       entry.result.baseline = "cublas";
       entries_.push_back(std::move(entry));
       contenders_.push_back(
-          {[&c, kernel] { c.variant->run_cuda(c.call, cuda::Target{0, nullptr, kernel}); }, {}});
+          {[&c, target = way.target] { c.variant->run_cuda(c.call, target); }, {}});
     }
   }
 
   int rounds_;
   Regime regime_;
   CudaWorkload workload_;
+  CudaTargets targets_;
   std::vector<Contender> contenders_;
   std::vector<std::pair<GemmRequest, size_t>> baselines_;
   std::vector<Entry> entries_;

@@ -9,26 +9,11 @@
 #include <vector>
 
 #include "coda/catalogue/linear_weight_grad.h"
-#include "coda/kernel/gemm.h"
-#include "coda/plan/arguments.h"
-#include "coda/plan/manifest.h"
-#include "coda/plan/slices.h"
-#include "coda/sim/launch.h"
-#include "coda/sim/tensor_map.h"
+#include "coda/plan/sim_launch.h"
 
 namespace coda::sim_test {
 
 using Program = catalogue::LinearWeightGrad<float>;
-
-inline void encode_request(sim::TensorMap& map, const plan::MapRequest& request) {
-  if (request.empty()) return;
-  const auto box_columns = static_cast<uint32_t>(request.box_columns);
-  sim::encode_tensor_map(map, request.type, request.data, static_cast<uint64_t>(request.columns),
-                         static_cast<uint64_t>(request.lines),
-                         static_cast<uint64_t>(request.map_pitch()), box_columns,
-                         static_cast<uint32_t>(request.box_lines),
-                         box_columns * static_cast<uint32_t>(dtype_bytes(request.type)));
-}
 
 struct SlicedProblem {
   int64_t M, N;
@@ -67,7 +52,7 @@ class SlicedKernel {
         plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, problem_.slices);
     const auto words = static_cast<size_t>(layout.bytes() / 4);
     std::vector<float> workspace(words + 2 * kGuard, kPoison);
-    auto arguments = plan::make_arguments<K>(program, validated, a, b, grid, encode_request);
+    auto arguments = plan::make_arguments<K>(program, validated, a, b, grid, sim::encode_request);
     arguments.workspace = layout.at(aligned(workspace));
     std::memset(arguments.workspace.counters, 0, static_cast<size_t>(layout.counter_bytes));
     report =
