@@ -14,7 +14,10 @@ GpuProgram on_gpu() {
   return {[](const Call& call, const cuda::Target& target) {
             cuda::run(coda::bind<P>(call.arguments), call.a, call.b, target);
           },
-          &cuda::kernels_of<P>};
+          &cuda::kernels_of<P>,
+          [](const Call& call, const cuda::Target& target) {
+            return cuda::workspace_bytes(coda::bind<P>(call.arguments), call.a, call.b, target);
+          }};
 #else
   return {};
 #endif

@@ -28,6 +28,7 @@ struct Call {
 struct GpuProgram {
   void (*run)(const Call& call, const cuda::Target& target) = nullptr;
   std::span<const plan::KernelEntry> (*kernels)() = nullptr;
+  int64_t (*workspace_bytes)(const Call& call, const cuda::Target& target) = nullptr;
 };
 
 // One program of an operation: the types of its operands and ports are fixed.
@@ -39,6 +40,8 @@ struct Variant {
   void (*run_cpu)(const Call& call, const cpu::Options& options) = nullptr;
   void (*run_cuda)(const Call& call, const cuda::Target& target) = nullptr;
   std::span<const plan::KernelEntry> (*cuda_kernels)() = nullptr;
+  // What run_cuda asks of the target's workspace.
+  int64_t (*cuda_workspace_bytes)(const Call& call, const cuda::Target& target) = nullptr;
   std::type_index type = typeid(void);  // of the program; simulated.h finds its kernels by it
 };
 
@@ -63,6 +66,7 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
           },
           gpu.run,
           gpu.kernels,
+          gpu.workspace_bytes,
           typeid(P)};
 }
 

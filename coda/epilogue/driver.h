@@ -32,6 +32,21 @@ class Driver {
     }(stdlib::make_integer_sequence<int, K::kSubs>{});
   }
 
+  // Gives a tile's inputs back unused.
+  CODA_DEVICE void skip(uint32_t turn) {
+    if constexpr (K::kStaging.inputs > 0) {
+      if (thread_.lane == 0) {
+        CODA_NO_UNROLL
+        for (uint32_t sub = 0; sub < K::kSubs; ++sub) {
+          const uint32_t use = turn * K::kSubs + sub, set = use % K::kInputSets;
+          hw::mbarrier_wait(input_full(set), use / K::kInputSets & 1);
+          if (!K::kOwesLast || sub + 1 < K::kSubs) hw::mbarrier_arrive(input_empty(set));
+        }
+      }
+      hw::warp_sync();
+    }
+  }
+
   // The last set of a tile whose stores have not been waited for (K::kOwesLast).
   CODA_DEVICE void give_back_last() {
     if (thread_.lane == 0) {

@@ -10,6 +10,7 @@ namespace coda {
 namespace hw = sim;
 }
 #else
+#include "coda/ptx/global.cuh"
 #include "coda/ptx/number.cuh"
 #include "coda/ptx/shared.cuh"
 #include "coda/ptx/thread.cuh"

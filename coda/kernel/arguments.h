@@ -14,6 +14,7 @@ struct Arguments {
   hw::TensorMap port[port_count<Program>][kMaxSegments];  // of tile ports, by segment
   Program program;
   Grid grid;
+  Workspace workspace;  // where the contraction is cut into slices
 };
 
 }  // namespace CODA_TARGET

@@ -24,23 +24,40 @@ class Consumer {
         barriers_(shared + K::kOffsetBarriers),
         rank_(rank),
         consumer_(consumer),
+        slices_(arguments.grid, arguments.workspace, rank, consumer, warp),
         driver_(arguments, thread_in(shared, consumer, warp), barriers_, consumer) {}
 
   CODA_DEVICE void run(uint32_t cluster) {
     if (K::kPingpong && consumer_ == 1) hw::named_arrive(kTurnBarrier, 256);  // consumer 0 begins
     const uint32_t step = K::kPingpong ? 2 * grid_.clusters : grid_.clusters;
-    uint32_t turn = 0;
-    for (uint32_t tile = cluster + (K::kPingpong ? consumer_ * grid_.clusters : 0);
-         tile < grid_.tiles; tile += step, ++turn) {
+    uint32_t turn = 0, before = 0;
+    if constexpr (K::kSplits && K::kPingpong) {
+      if (consumer_ == 1) before = blocks_of(cluster);
+    }
+    for (uint32_t number = cluster + (K::kPingpong ? consumer_ * grid_.clusters : 0);
+         number < grid_.units; number += step, ++turn) {
+      const Unit unit = unit_at<K>(grid_, number);
+      if constexpr (!K::kSplits) {
+        before = (K::kPingpong ? 2 * turn + consumer_ : turn) * static_cast<uint32_t>(unit.blocks);
+      }
       Accumulators accumulators;
       // The hand-over also keeps the parity waits unambiguous: all earlier blocks have arrived.
       if constexpr (K::kPingpong) hw::named_sync(kTurnBarrier + consumer_, 256);
-      multiply(accumulators, turn, tile + grid_.clusters < grid_.tiles);
-      place(tile);
+      multiply(accumulators, unit.blocks, before, turn, number + grid_.clusters < grid_.units);
+      bool finishes = true;
+      if constexpr (K::kSplits) {
+        before += blocks_of(number) + (K::kPingpong ? blocks_of(number + grid_.clusters) : 0);
+        if (grid_.slices > 1) finishes = slices_.add(accumulators, unit);
+      }
+      place(unit.tile);
       if constexpr (K::kStaging.vector_bytes > 0) {
         hw::mbarrier_wait(barriers_ + (K::kVectorFull + consumer_) * 8, turn & 1);
       }
-      driver_.run(accumulators, turn);
+      if (finishes) {
+        driver_.run(accumulators, turn);
+      } else {
+        driver_.skip(turn);
+      }
       if constexpr (K::kStaging.vector_bytes > 0) {
         hw::warp_sync();
         if (hw::lane() == 0) hw::mbarrier_arrive(barriers_ + (K::kVectorEmpty + consumer_) * 8);
@@ -63,6 +80,10 @@ class Consumer {
     thread.vectors = shared + K::kOffsetVectors + consumer * K::kVectorBytes;
     thread.columns = shared + K::kOffsetColumns + consumer * K::kColumnBytes;
     return thread;
+  }
+
+  CODA_DEVICE uint32_t blocks_of(uint32_t number) const {
+    return static_cast<uint32_t>(unit_at<K>(grid_, number).blocks);
   }
 
   CODA_DEVICE void place(uint32_t tile) {
@@ -115,8 +136,9 @@ class Consumer {
     }
   }
 
-  CODA_DEVICE void multiply(Accumulators& accumulators, uint32_t turn, bool more) {
-    const int blocks = grid_.depth_blocks;
+  // before: blocks that have passed through the stages.
+  CODA_DEVICE void multiply(Accumulators& accumulators, int blocks, uint32_t before, uint32_t turn,
+                            bool more) {
     if (blocks == 0) {
       CODA_UNROLL
       for (int r = 0; r < K::kRowBlocks; ++r) {
@@ -126,9 +148,7 @@ class Consumer {
     }
     const uint32_t empty = empty_barrier();
     const bool releases = hw::lane_again() < K::kLinks;
-    const uint32_t first =
-        (K::kPingpong ? 2 * turn + consumer_ : turn) * static_cast<uint32_t>(blocks);
-    uint32_t stage = first % K::kStages, phase = first / K::kStages & 1, before = 0;
+    uint32_t stage = before % K::kStages, phase = before / K::kStages & 1, last = 0;
     CODA_NO_UNROLL
     for (int block = 0; block < blocks; ++block) {
       hw::mbarrier_wait(barriers_ + (K::kFull + stage) * 8, phase);
@@ -136,11 +156,11 @@ class Consumer {
       multiply_stage(accumulators, stage, block > 0);
       pin(accumulators);
       hw::template wgmma_wait<1>();  // the block before has read its stage
-      if (block > 0 && releases) release(empty + before * 8);
+      if (block > 0 && releases) release(empty + last * 8);
       if constexpr (K::kOwesLast) {
         if (block == 0 && turn > 0) driver_.give_back_last();
       }
-      before = stage;
+      last = stage;
       if (++stage == K::kStages) {
         stage = 0;
         phase ^= 1;
@@ -154,7 +174,7 @@ class Consumer {
     }
     hw::template wgmma_wait<0>();
     pin(accumulators);
-    if (blocks > 0 && releases) release(empty + before * 8);
+    if (blocks > 0 && releases) release(empty + last * 8);
   }
 
   // Both majors hold 64 rows of A in 64 · 128 consecutive bytes; 16 contraction steps are 32 bytes
@@ -183,6 +203,7 @@ class Consumer {
 
   const Grid& grid_;
   uint32_t shared_, barriers_, rank_, consumer_;
+  SliceSum<K> slices_;
   epilogue::Driver<K, Arguments<Program>> driver_;
 };
 

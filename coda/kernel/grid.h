@@ -22,6 +22,15 @@ struct Grid {
   uint32_t row_tiles = 0, column_tiles = 0, tiles = 0;
   uint32_t group = 1;  // tile rows that are walked together
   uint32_t clusters = 0;
+  // Units of work, which clusters take: tiles, or slices of their contraction.
+  uint32_t units = 0, slices = 1;
+  int slice_blocks = 0;
+};
+
+// Where the sums of slices meet; the caller's memory.
+struct Workspace {
+  float* partials = nullptr;
+  uint32_t* counters = nullptr;  // of slices that have come; zero before the launch
 };
 
 struct TilePlace {

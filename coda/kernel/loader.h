@@ -24,8 +24,9 @@ class Loader {
     const Grid& grid = arguments_.grid;
     const uint32_t step = K::kPingpong ? 2 * grid.clusters : grid.clusters;
     uint32_t turn = 0;
-    for (uint32_t tile = cluster + (K::kPingpong ? consumer_ * grid.clusters : 0);
-         tile < grid.tiles; tile += step, ++turn) {
+    for (uint32_t number = cluster + (K::kPingpong ? consumer_ * grid.clusters : 0);
+         number < grid.units; number += step, ++turn) {
+      const uint32_t tile = unit_at<K>(grid, number).tile;
       const TilePlace place =
           tile_place(grid, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
       const int row = place.row + static_cast<int>(rank_row<K>(rank_)) * K::kRows +

@@ -1,6 +1,6 @@
 // The producer: one thread that keeps the ring of A and B stages full.
 #pragma once
-#include "coda/kernel/arguments.h"
+#include "coda/kernel/slices.h"
 
 namespace coda::kernel {
 inline namespace CODA_TARGET {
@@ -28,22 +28,37 @@ class Producer {
 
   CODA_DEVICE void run(uint32_t cluster) {
     const Grid& grid = arguments_.grid;
-    for (uint32_t tile = cluster; tile < grid.tiles; tile += grid.clusters) {
+    for (uint32_t number = cluster; number < grid.units; number += grid.clusters) {
+      const Unit unit = unit_at<K>(grid, number);
       const TilePlace place =
-          tile_place(grid, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
+          tile_place(grid, unit.tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
       // A block whose part of the tile lies outside takes part all the same: it gets zeros.
       const int row = place.row + static_cast<int>(rank_row_) * K::kRows;
       const int column = place.column + static_cast<int>(rank_column_) * K::kColumns;
+      int before = 0;  // blocks of the segments before
       for (int s = 0; s < grid.depth_segments; ++s) {
         const hw::TensorMap* a = &arguments_.a[grid.depth_segments > 1 ? s : place.row_segment];
         const int b = grid.depth_segments > 1 ? s : place.column_segment;
         CODA_NO_UNROLL
-        for (int k = 0; k < grid.depth[s]; k += kBlockDepth) fill(a, b, row, column, k);
+        for (int k = first_step(unit, before); k < end_step(unit, before, grid.depth[s]);
+             k += kBlockDepth) {
+          fill(a, b, row, column, k);
+        }
+        if constexpr (K::kSplits) before += (grid.depth[s] + kBlockDepth - 1) / kBlockDepth;
       }
     }
   }
 
  private:
+  // What a unit has of a segment of the contraction that comes after `before` blocks.
+  static CODA_DEVICE int first_step(const Unit& unit, int before) {
+    return K::kSplits && unit.first > before ? (unit.first - before) * kBlockDepth : 0;
+  }
+  static CODA_DEVICE int end_step(const Unit& unit, int before, int depth) {
+    const int end = (unit.first + unit.blocks - before) * kBlockDepth;
+    return K::kSplits && end < depth ? end : depth;
+  }
+
   CODA_DEVICE void fill(const hw::TensorMap* map_a, int segment_b, int row, int column, int k) {
     const uint32_t full = barriers_ + (K::kFull + stage_) * 8;
     hw::mbarrier_wait(barriers_ + (K::kEmpty + stage_) * 8, phase_ ^ 1);

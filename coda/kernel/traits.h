@@ -7,15 +7,16 @@
 namespace coda::kernel {
 
 // T: bf16 or fp16 operands. kTileIndex: into kTileConfigs. kGivenPorts: which of the program's
-// optional ports are given, by place.
+// optional ports are given, by place. kSlices: whether the contraction may be cut into slices.
 template <class ProgramType, class T, int kTileIndex, OperandMajor kMajorA, OperandMajor kMajorB,
-          uint32_t kGivenPorts>
+          uint32_t kGivenPorts, bool kSlices = false>
 struct KernelTraits {
   using Program = ProgramType;
   using Element = T;
   static constexpr TileConfig kTile = kTileConfigs[kTileIndex];
   static constexpr OperandMajor kA = kMajorA, kB = kMajorB;
   static constexpr uint32_t kGiven = kGivenPorts;
+  static constexpr bool kSplits = kSlices;
 
   static constexpr int kRows = kTile.rows, kAllColumns = kTile.columns, kStages = kTile.stages;
   static constexpr int kAccumulators = accumulators_of<Program>();
@@ -107,6 +108,11 @@ struct KernelTraits {
                 kEpilogueBytes % 1024 == 0 && kOffsetBarriers % 16 == 0);
 
   static constexpr int kConsumersPerTile = kPingpong ? 1 : 2;
+  // Slices are summed by parts: what a warp has of a cluster's tile.
+  static constexpr int kPartsPerTile = kCluster * kConsumersPerTile * 4;
+  static constexpr int kPartFloats = 32 * kRowBlocks * kRegisters;
+  static_assert(!kSplits || !kReducesColumns,
+                "coda: warps that reduce columns together cannot finish slices one by one");
   // Beside 192 accumulators every register counts; but the boxes of a rows-major operand, and
   // finishing partials, take the feeding warps more than 24.
   static constexpr bool kLeanFeeder = kMany && kA == OperandMajor::kContraction && kB == kA &&

@@ -4,6 +4,7 @@
 
 #include "coda/core/error.h"
 #include "coda/plan/per_device.h"
+#include "coda/plan/slices.h"
 
 namespace coda::cuda {
 namespace {
@@ -106,6 +107,18 @@ void check_segments(const std::string& program, const PortView& port, const Segm
   }
 }
 
+// Without a workspace the contraction stays whole, unless slices are asked for.
+plan::SlicedChoice choose_within(std::span<const plan::KernelEntry> kernels,
+                                 const ProgramView& view, const plan::LaunchRequest& request,
+                                 const Target& target) {
+  const plan::Device& device = device_facts(target.device);
+  const bool whole = target.workspace == nullptr && target.workspace_bytes == 0;
+  if (whole && target.slices == 0) {
+    return {&plan::pick(target.kernel, kernels, view, request, device), 1};
+  }
+  return plan::choose_sliced({target.kernel, target.slices}, kernels, view, request, device);
+}
+
 }  // namespace
 
 void check(cudaError_t status, const char* call) {
@@ -144,14 +157,29 @@ void validate_device(const ProgramView& program, const Problem& problem, const O
   }
 }
 
+int64_t workspace_bytes(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
+                        const plan::LaunchRequest& request, const Target& target) {
+  const plan::SlicedChoice choice = plan::choose_sliced({target.kernel, target.slices}, kernels,
+                                                        view, request, device_facts(target.device));
+  return plan::workspace_bytes(*choice.kernel, *request.problem, choice.slices);
+}
+
 void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
                    const plan::LaunchRequest& request, const Target& target) {
   const Problem& problem = *request.problem;
-  const plan::KernelEntry& kernel =
-      plan::pick(target.kernel, kernels, view, request, device_facts(target.device));
+  const plan::SlicedChoice choice = choose_within(kernels, view, request, target);
+  const plan::KernelEntry& kernel = *choice.kernel;
+  plan::LaunchRequest launch = request;
+  if (choice.slices > 1) {
+    plan::validate_workspace(view, request, target.workspace, target.workspace_bytes,
+                             plan::workspace_bytes(kernel, problem, choice.slices));
+    check_device_memory(view.name, "workspace", target.workspace, target.device);
+    launch.slices = choice.slices;
+    launch.workspace = target.workspace;
+  }
   try {
     const CurrentDevice current(target.device);
-    kernel.launch(request, &target);
+    kernel.launch(launch, &target);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: M = {}, N = {}, K = {}, configuration {}: {}", view.name,
                             problem.M(), problem.N(), problem.K(), plan::config_name(kernel.config),

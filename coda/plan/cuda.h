@@ -13,6 +13,12 @@ struct Target {
   int device = 0;
   cudaStream_t stream = nullptr;
   const plan::KernelEntry* kernel = nullptr;  // instead of the chosen one; it has to fit
+  // Device memory of workspace_bytes(), aligned to 256 bytes, in which slices of the contraction
+  // meet: nobody else's until the launch is done. Without it the contraction stays whole. The
+  // number of slices changes a result's last bits; it depends on the problem and the GPU only.
+  void* workspace = nullptr;
+  int64_t workspace_bytes = 0;
+  int slices = 0;  // instead of the chosen number; more than one take a workspace
 };
 
 // Throws coda::Error that names the call, unless status is success.
@@ -30,6 +36,10 @@ std::span<const plan::KernelEntry> kernels_of();
 void validate_device(const ProgramView& program, const Problem& problem, const OperandView& a,
                      const OperandView& b, int device);
 
+// What run() asks of target.workspace; 0 where the contraction stays whole.
+int64_t workspace_bytes(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
+                        const plan::LaunchRequest& request, const Target& target);
+
 // On target.device, whatever the current one is. Errors carry the problem and the configuration.
 void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
                    const plan::LaunchRequest& request, const Target& target);
@@ -41,6 +51,15 @@ void run(const P& program, const OperandView& a, const OperandView& b, const Tar
   validate_device(view, problem, a, b, target.device);
   if (problem.M() == 0 || problem.N() == 0) return;
   launch_chosen(kernels_of<P>(), view, {&program, &problem, &a, &b}, target);
+}
+
+template <class P>
+int64_t workspace_bytes(const P& program, const OperandView& a, const OperandView& b,
+                        const Target& target) {
+  const ProgramView view = describe(program);
+  const Problem problem = validate(view, a, b);
+  if (problem.M() == 0 || problem.N() == 0) return 0;
+  return workspace_bytes(kernels_of<P>(), view, {&program, &problem, &a, &b}, target);
 }
 
 }  // namespace coda::cuda

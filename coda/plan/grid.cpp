@@ -29,10 +29,11 @@ kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
 // The tiles in flight form a patch of `group` rows: the one that touches the least of A and B.
 uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int accumulators) {
   constexpr uint32_t kMost = 64;
+  const uint32_t in_flight = std::min(grid.clusters, grid.tiles);
   uint32_t best = 1;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (uint32_t n = 1; n <= std::min(grid.row_tiles, kMost); ++n) {
-    const int64_t across = (grid.clusters + n - 1) / n;
+    const int64_t across = (in_flight + n - 1) / n;
     const int64_t touched = int64_t{n} * tile.rows + across * tile.columns * accumulators;
     if (touched < least) {
       least = touched;
@@ -50,7 +51,7 @@ ClusterTile cluster_tile(const kernel::TileConfig& config, int accumulators) {
 }
 
 kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config, int accumulators,
-                       int active_clusters) {
+                       int active_clusters, int slices) {
   const ClusterTile tile = cluster_tile(config, accumulators);
   kernel::Grid grid;
   grid.rows = make_axis(problem.rows, tile.rows, grid.row_tiles);
@@ -61,7 +62,10 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
     grid.depth_blocks += divide_up(problem.contraction.size(s), kernel::kBlockDepth);
   }
   grid.tiles = grid.row_tiles * grid.column_tiles;
-  grid.clusters = std::min(grid.tiles, static_cast<uint32_t>(active_clusters));
+  grid.slices = static_cast<uint32_t>(slices);
+  grid.slice_blocks = divide_up(grid.depth_blocks, slices);
+  grid.units = grid.tiles * grid.slices;
+  grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
   return grid;
 }

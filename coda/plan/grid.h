@@ -12,8 +12,8 @@ struct ClusterTile {
 };
 ClusterTile cluster_tile(const kernel::TileConfig& config, int accumulators);
 
-// active_clusters: how many the GPU runs at once.
+// active_clusters: how many the GPU runs at once. slices: of the contraction.
 kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config, int accumulators,
-                       int active_clusters);
+                       int active_clusters, int slices = 1);
 
 }  // namespace coda::plan

@@ -13,7 +13,25 @@ struct LaunchRequest {
   const void* program = nullptr;
   const Problem* problem = nullptr;
   const OperandView *a = nullptr, *b = nullptr;
+  // Of the contraction, which the kernel then has to be compiled for; their sums meet in the
+  // workspace (slices.h).
+  int slices = 1;
+  void* workspace = nullptr;
 };
+
+// What a cluster's tile takes of the workspace.
+struct SliceSpace {
+  int floats = 0;    // for each slice
+  int counters = 0;  // once
+
+  constexpr bool empty() const { return floats == 0; }
+};
+// K: KernelTraits.
+template <class K>
+constexpr SliceSpace slice_space_of() {
+  if (!K::kSplits) return {};
+  return {K::kPartsPerTile * K::kPartFloats, K::kPartsPerTile};
+}
 
 struct KernelEntry {
   DType operand = DType::kBf16;
@@ -24,6 +42,7 @@ struct KernelEntry {
   int accumulators = 1;
   int shared_bytes = 0;
   bool any_columns = false;  // else only outputs whose lines are multiples of 16 bytes
+  SliceSpace slice_space;    // nothing: the contraction cannot be cut into slices
   // target: a cuda::Target or a sim::Target, as the executor has it.
   void (*launch)(const LaunchRequest& request, const void* target) = nullptr;
 };
@@ -39,6 +58,7 @@ KernelEntry make_entry(void (*launch)(const LaunchRequest& request, const void* 
           K::kAccumulators,
           K::kSharedBytes,
           K::kAnyColumns,
+          slice_space_of<K>(),
           launch};
 }
 

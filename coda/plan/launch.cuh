@@ -5,6 +5,7 @@
 #include "coda/plan/cuda.h"
 #include "coda/plan/manifest.h"
 #include "coda/plan/per_device.h"
+#include "coda/plan/slices.h"
 #include "coda/plan/tensor_map.h"
 
 namespace coda::cuda {
@@ -47,12 +48,21 @@ void launch(const plan::LaunchRequest& request, const void* target_pointer) {
   const Target& target = *static_cast<const Target*>(target_pointer);
   const auto& program = *static_cast<const typename K::Program*>(request.program);
   const kernel::Grid grid = plan::make_grid(*request.problem, K::kTile, K::kAccumulators,
-                                            active_clusters<K>(target.device));
-  const auto arguments = plan::make_arguments<K>(program, *request.problem, *request.a, *request.b,
-                                                 grid, encode_tensor_map);
+                                            active_clusters<K>(target.device), request.slices);
+  auto arguments = plan::make_arguments<K>(program, *request.problem, *request.a, *request.b, grid,
+                                           encode_tensor_map);
+  const bool sliced = K::kSplits && request.slices > 1;
+  if (sliced) {
+    const plan::WorkspaceLayout layout =
+        plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, request.slices);
+    arguments.workspace = layout.at(request.workspace);
+    check(cudaMemsetAsync(arguments.workspace.counters, 0,
+                          static_cast<size_t>(layout.counter_bytes), target.stream),
+          "cudaMemsetAsync");
+  }
   cudaLaunchAttribute attributes[2];
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[0].val.programmaticStreamSerializationAllowed = sliced ? 0 : 1;  // not a memset's
   attributes[1].id = cudaLaunchAttributeClusterDimension;
   attributes[1].val.clusterDim = {K::kCluster, 1, 1};
   cudaLaunchConfig_t config{};

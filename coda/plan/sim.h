@@ -13,6 +13,7 @@ struct Target {
   std::vector<Launch>& stream;
   int multiprocessors = 4;                    // of the GPU that the grid is made for
   const plan::KernelEntry* kernel = nullptr;  // instead of the chosen one; it has to fit
+  int slices = 1;  // of the contraction, in a workspace that the launch brings along
 };
 
 // The kernels of a program; defined where it is instantiated for the simulator (sim_launch.h).

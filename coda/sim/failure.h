@@ -30,7 +30,7 @@ struct Location {
 #endif
 
 enum class Violation {
-  kUninitialised,  // shared memory read before anything was written to it
+  kUninitialised,  // memory read before anything was written to it
   kInFlight,       // touched while an asynchronous copy is still writing it
   kRace,           // two accesses that nothing orders
   kProxy,          // plain writes read by TMA or wgmma without fence_proxy_async

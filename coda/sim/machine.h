@@ -96,7 +96,9 @@ struct Thread {
   bool runnable = false, exited = false;
   Mbarrier* woken_by = nullptr;
   ThreadClock clock;
-  std::vector<uint32_t> proxy_fences, init_fences;  // own times
+  std::vector<uint32_t> proxy_fences, init_fences;      // own times
+  Snapshot fenced;                                      // what its last fence_gpu releases
+  std::vector<std::pair<uint32_t, uint32_t>> unfenced;  // atomics read since: agent, time
   BulkGroups bulk;
   void* argument = nullptr;  // of the instruction its warp executes together
   // Its waits since the warp was last together: lanes with different ones have parted.
@@ -173,11 +175,11 @@ struct Block {
   Accumulator exits;
 };
 
-enum class AgentKind : uint8_t { kThread, kMbarrier, kBulk, kMultiply };
+enum class AgentKind : uint8_t { kThread, kMbarrier, kBulk, kMultiply, kAtomic };
 struct Agent {
   AgentKind kind;
   Block* block;
-  uint32_t index;  // thread, barrier address, thread, warpgroup
+  uint32_t index;  // thread, barrier address, thread, warpgroup, none
 };
 
 struct Cluster {
@@ -192,6 +194,7 @@ struct Cluster {
   Accumulator barrier_clock;
   Snapshot barrier_released;
   Waiters barrier_waiters;
+  std::map<const uint32_t*, uint32_t> atomics;  // in global memory -> agent
 
   uint32_t add_agent(AgentKind kind, Block* block, uint32_t index);
   Thread& thread_of(uint32_t agent);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "coda/sim/global_memory.h"
 #include "coda/sim/machine.h"
 #include "coda/sim/report.h"
 
@@ -48,6 +49,7 @@ struct Machine {
   SiteTable sites;
   Report report;
   std::vector<Grid> grids;
+  GlobalMemory global;
   uint64_t progress = 0;  // instructions and operations, to tell polling from a deadlock
   Waiters polling;
 

@@ -14,10 +14,11 @@ ProgramView given_ports(const catalogue::Variant& variant, const catalogue::Call
 
 std::vector<const plan::KernelEntry*> fitting_kernels(std::span<const plan::KernelEntry> kernels,
                                                       const catalogue::Variant& variant,
-                                                      const catalogue::Call& call) {
+                                                      const catalogue::Call& call, int slices) {
   std::vector<const plan::KernelEntry*> result;
   const ProgramView program = given_ports(variant, call);
   for (const plan::KernelEntry& kernel : kernels) {
+    if (slices > 1 && kernel.slice_space.empty()) continue;
     if (plan::fits(kernel, program, call.a, call.b)) result.push_back(&kernel);
   }
   return result;

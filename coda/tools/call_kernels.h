@@ -9,10 +9,11 @@ namespace coda::tools {
 // The variant's program as seen from outside, with what the call gives.
 ProgramView given_ports(const catalogue::Variant& variant, const catalogue::Call& call);
 
-// Those of `kernels` that are compiled for the call's types, majors and optional ports.
+// Those of `kernels` that are compiled for the call's types, majors and optional ports, and, where
+// there is more than one, for slices of the contraction.
 std::vector<const plan::KernelEntry*> fitting_kernels(std::span<const plan::KernelEntry> kernels,
                                                       const catalogue::Variant& variant,
-                                                      const catalogue::Call& call);
+                                                      const catalogue::Call& call, int slices = 1);
 
 // No row or no column: nothing is launched.
 bool is_empty(const catalogue::Call& call);

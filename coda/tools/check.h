@@ -20,6 +20,7 @@ struct CheckOptions {
   std::vector<cpu::Isa> isas = {};         // none: all that are available
   std::string variant = {};                // none: all
   std::optional<uint64_t> only_case = {};  // the number that a failure named
+  std::optional<int> slices = {};          // of the contraction (sim, cuda); none: several numbers
   // Of the simulator:
   int seeds = 5;                      // schedules of every case
   std::optional<size_t> kernel = {};  // only this one of a variant's manifest; none: those that fit

@@ -34,9 +34,9 @@ CheckBackend cpu_backend(const CheckOptions& options) {
 
 CheckBackend make_backend(const CheckOptions& options) {
   require_backend(options.backend);
-  if (options.backend == "sim") return sim_backend({options.seeds, options.kernel});
+  if (options.backend == "sim") return sim_backend({options.seeds, options.kernel, options.slices});
 #if defined(CODA_HAS_CUDA)
-  if (options.backend == "cuda") return cuda_backend();
+  if (options.backend == "cuda") return cuda_backend(options.slices);
 #endif
   return cpu_backend(options);
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "coda/core/error.h"
+#include "coda/plan/slices.h"
 #include "coda/tools/check.h"
 #include "coda/tools/command_line.h"
 #if defined(CODA_HAS_CUDA)
@@ -28,6 +29,11 @@ int run_check(const Arguments& arguments) {
   if ((arguments.seeds || options.kernel) && options.backend != "sim") {
     throw Error(fmt::format("{}: expected --backend sim, got {}",
                             arguments.seeds ? "--seeds" : "--kernel", options.backend));
+  }
+  if (options.slices &&
+      (options.backend == "cpu" || (options.backend == "sim" && *options.slices == 0))) {
+    throw Error(fmt::format("--slices {}: expected --backend {}, got {}", *options.slices,
+                            *options.slices == 0 ? "cuda" : "sim or cuda", options.backend));
   }
   options.seeds = arguments.seeds.value_or(options.seeds);
   if (arguments.huge) {
@@ -91,6 +97,9 @@ void add_check(CLI::App& app, int& status) {
   option("--seeds", arguments->seeds, "N", "Schedules of every case (sim); 5 if left out")
       ->check(CLI::Range(1, 1000000).description(""));
   option("--kernel", options.kernel, "N", "Only this kernel of a variant's manifest, from 0 (sim)");
+  option("--slices", options.slices, "N",
+         "Only so many slices of the contraction (sim, cuda); 0: as predicted (cuda)")
+      ->check(CLI::Range(0, plan::kMaxSlices).description(""));
   option("--variant", options.variant, "NAME", "Only this variant; all if left out");
   option("--isa", arguments->isa, "NAME", "Only this instruction set; all if left out");
   option("--case", options.only_case, "N", "Only this case: a number that a failure named");

@@ -10,9 +10,9 @@
 
 #include "coda/catalogue/linear.h"
 #include "coda/plan/cuda.h"
-#include "coda/tools/call_kernels.h"
 #include "coda/tools/cuda_device.h"
 #include "coda/tools/cuda_power.h"
+#include "coda/tools/cuda_targets.h"
 #include "coda/tools/cuda_workload.h"
 
 namespace coda::tools {
@@ -182,15 +182,7 @@ class CudaRace {
   }
 
   void add(const CudaCase& c, const Baseline& baseline) {
-    Problem problem;
-    problem.rows.begin[1] = c.shape.M;
-    problem.columns.begin[1] = c.shape.N;
-    problem.contraction.begin[1] = c.shape.K;
-    const plan::KernelEntry& chosen =
-        plan::choose(c.variant->cuda_kernels(), given_ports(*c.variant, c.call), problem, c.call.a,
-                     c.call.b, cuda::device_facts(0));
-    for (const plan::KernelEntry* kernel :
-         fitting_kernels(c.variant->cuda_kernels(), *c.variant, c.call)) {
+    for (const CudaWay& way : targets_.ways_of(c)) {
       Entry entry{{}, 0, &baseline, c.variant->program.accumulators};
       entry.result.operation = c.operation->name;
       entry.result.variant = c.variant->name;
@@ -200,12 +192,11 @@ class CudaRace {
       entry.result.backend = "cuda";
       entry.result.regime = regime_name(regime_);
       entry.result.shape = c.shape;
-      entry.result.config = plan::config_name(kernel->config);
-      entry.result.chosen = kernel == &chosen;
+      entry.result.config = way.config;
+      entry.result.chosen = way.chosen;
       entry.result.rounds = rounds_;
       entry.result.baseline = "cublas";
-      entry.contender =
-          enter([&c, kernel] { c.variant->run_cuda(c.call, cuda::Target{0, nullptr, kernel}); });
+      entry.contender = enter([&c, target = way.target] { c.variant->run_cuda(c.call, target); });
       entries_.push_back(std::move(entry));
     }
   }
@@ -213,6 +204,7 @@ class CudaRace {
   int rounds_;
   Regime regime_;
   CudaWorkload workload_;
+  CudaTargets targets_;
   std::vector<Contender> contenders_;
   std::deque<Baseline> baselines_;  // entries point at them
   std::vector<Entry> entries_;

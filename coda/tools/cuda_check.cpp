@@ -8,8 +8,10 @@
 
 #include "coda/core/error.h"
 #include "coda/plan/cuda.h"
+#include "coda/plan/slices.h"
 #include "coda/tools/call_kernels.h"
 #include "coda/tools/cuda_copy.h"
+#include "coda/tools/cuda_workspace.h"
 
 namespace coda::tools {
 namespace {
@@ -42,19 +44,32 @@ bool in_place(const Call& call) {
   return false;
 }
 
-void run_on_two_streams(const CheckRun& run) {
+// With a workspace of its own where the contraction is cut into slices (`target.slices`).
+void launch(const CheckRun& run, const Call& call, const GuardedWorkspace& workspace,
+            cuda::Target target) {
+  target.workspace = workspace.data();
+  target.workspace_bytes = workspace.bytes();
+  run.variant.run_cuda(call, target);
+}
+
+void run_on_two_streams(const CheckRun& run, const Target& asked) {
   const DeviceCopy first(run.memory), second(run.memory);
+  const GuardedWorkspace workspace(run.variant, first.call(run.call), asked);
+  const GuardedWorkspace other_workspace(run.variant, second.call(run.call), asked);
   const Stream one, two;
+  Target on_one = asked, on_two = asked;
+  on_one.stream = one.get();
+  on_two.stream = two.get();
   std::exception_ptr thrown;
   std::thread other([&] {
     try {
-      run.variant.run_cuda(second.call(run.call), Target{0, two.get()});
+      launch(run, second.call(run.call), other_workspace, on_two);
     } catch (...) {
       thrown = std::current_exception();
     }
   });
   try {
-    run.variant.run_cuda(first.call(run.call), Target{0, one.get()});
+    launch(run, first.call(run.call), workspace, on_one);
   } catch (...) {
     other.join();
     throw;
@@ -63,19 +78,23 @@ void run_on_two_streams(const CheckRun& run) {
   if (thrown) std::rethrow_exception(thrown);
   one.wait();
   two.wait();
+  workspace.check();
+  other_workspace.check();
   if (first.bytes() != second.bytes()) throw Error("two streams differ in bits");
   first.copy_back();
 }
 
-void run_in_graph(const CheckRun& run) {
+void run_in_graph(const CheckRun& run, Target target) {
   const DeviceCopy copy(run.memory);
+  const GuardedWorkspace workspace(run.variant, copy.call(run.call), target);
   const Stream stream;
+  target.stream = stream.get();
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   cuda::check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal),
               "cudaStreamBeginCapture");
   try {
-    run.variant.run_cuda(copy.call(run.call), Target{0, stream.get()});
+    launch(run, copy.call(run.call), workspace, target);
   } catch (...) {
     cudaStreamEndCapture(stream.get(), &graph);
     throw;
@@ -88,48 +107,73 @@ void run_in_graph(const CheckRun& run) {
   stream.wait();
   cudaGraphExecDestroy(executable);
   cudaGraphDestroy(graph);
+  workspace.check();
   copy.copy_back();
 }
 
-void run_plainly(const CheckRun& run, const plan::KernelEntry* kernel, int launches) {
+void run_plainly(const CheckRun& run, const Target& target, int launches) {
   const DeviceCopy copy(run.memory);
   const Call call = copy.call(run.call);
-  for (int i = 0; i < launches; ++i) run.variant.run_cuda(call, Target{0, nullptr, kernel});
+  const GuardedWorkspace workspace(run.variant, call, target);
+  for (int i = 0; i < launches; ++i) launch(run, call, workspace, target);
   cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  workspace.check();
   copy.copy_back();
 }
 
-std::vector<const plan::KernelEntry*> kernels_for(const CheckRun& run) {
-  return fitting_kernels(run.variant.cuda_kernels(), run.variant, run.call);
+// Of the contraction; 0: as many as are worth it, where bits depend on the kernel.
+constexpr int kSlices[] = {1, 0, 2, 5};
+
+int slices_of(const std::optional<int>& only, const CheckRun& run) {
+  return only.value_or(kSlices[run.configuration]);
+}
+
+std::vector<const plan::KernelEntry*> kernels_for(const CheckRun& run, int slices) {
+  return fitting_kernels(run.variant.cuda_kernels(), run.variant, run.call, slices);
 }
 
 constexpr int kWays = 3;  // before the kernels, one by one
 
-std::string run_cuda(const CheckRun& run) {
+std::string run_cuda(const CheckRun& run, int slices) {
+  const auto kernels = kernels_for(run, slices);
+  Target target{};
+  target.slices = slices;
+  if (slices > 1 && !kernels.empty()) target.kernel = kernels[0];  // the chosen one may not do
   switch (run.repetition) {
-    case 0: run_plainly(run, nullptr, 1); return "the chosen kernel";
-    case 1: run_on_two_streams(run); return "on two streams";
-    case 2: run_in_graph(run); return "in a graph";
+    case 0: run_plainly(run, target, 1); return "the chosen kernel";
+    case 1: run_on_two_streams(run, target); return "on two streams";
+    case 2: run_in_graph(run, target); return "in a graph";
     default: break;
   }
-  const plan::KernelEntry* kernel = kernels_for(run)[static_cast<size_t>(run.repetition - kWays)];
-  run_plainly(run, kernel, in_place(run.call) ? 1 : 3);
-  return plan::config_name(kernel->config);
+  target.kernel = kernels[static_cast<size_t>(run.repetition - kWays)];
+  run_plainly(run, target, in_place(run.call) ? 1 : 3);
+  return plan::sliced_name(*target.kernel, slices);
+}
+
+int count_runs(const CheckRun& run, int slices) {
+  if (is_empty(run.call)) return kWays;
+  const auto kernels = static_cast<int>(kernels_for(run, slices).size());
+  if (slices > 1 && kernels == 0) return 0;
+  return slices == 0 ? kWays : kWays + kernels;
 }
 
 }  // namespace
 
-CheckBackend cuda_backend() {
+CheckBackend cuda_backend(const std::optional<int>& slices) {
   cuda::device_facts(0);
   CheckBackend backend;
-  backend.configurations = {"--backend cuda"};
-  backend.run = run_cuda;
-  backend.repetitions = [](const CheckRun& run) {
-    return kWays + (is_empty(run.call) ? 0 : static_cast<int>(kernels_for(run).size()));
+  for (const int number : kSlices) {
+    if (slices && backend.configurations.size() == 1) break;
+    backend.configurations.push_back(
+        fmt::format("--backend cuda --slices {}", slices.value_or(number)));
+  }
+  backend.run = [slices](const CheckRun& run) { return run_cuda(run, slices_of(slices, run)); };
+  backend.repetitions = [slices](const CheckRun& run) {
+    return count_runs(run, slices_of(slices, run));
   };
   backend.has = [](const Variant& variant) { return variant.run_cuda != nullptr; };
   backend.refuses = [](const CheckRun& run) {
-    return !is_empty(run.call) && kernels_for(run).empty();
+    return !is_empty(run.call) && kernels_for(run, 1).empty();
   };
   backend.rules.alignment = 16;
   backend.rules.kernels = [](const Variant& variant) { return variant.cuda_kernels(); };

@@ -8,6 +8,7 @@ namespace coda::tools {
 struct SimCheck {
   int seeds = 5;                      // schedules of every case
   std::optional<size_t> kernel = {};  // only this one of a variant's manifest
+  std::optional<int> slices = {};     // of the contraction; none: it is whole, and in slices
   // Who knows a variant's kernels; nullptr for a variant that has none.
   std::function<const catalogue::SimulatedProgram*(const catalogue::Variant& variant)> find =
       &catalogue::find_simulated;

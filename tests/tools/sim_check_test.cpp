@@ -141,7 +141,7 @@ TEST(SimCheck, WrongProgramIsReported) {
   EXPECT_GE(result.failed, 5);
   ASSERT_FALSE(result.failures.empty());
   const std::string command =
-      "coda check wrong --variant only --backend sim --seeds 2 --kernel 0 --case ";
+      "coda check wrong --variant only --backend sim --seeds 2 --kernel 0 --slices 1 --case ";
   const std::string& failure = result.failures[0];
   ASSERT_TRUE(failure.starts_with(command)) << failure;
   const CheckResult again =

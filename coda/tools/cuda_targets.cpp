@@ -1,0 +1,36 @@
+#include "coda/tools/cuda_targets.h"
+
+#include "coda/plan/slices.h"
+#include "coda/tools/call_kernels.h"
+
+namespace coda::tools {
+
+std::vector<CudaWay> CudaTargets::ways_of(const CudaCase& c) {
+  Problem problem;
+  problem.rows.begin[1] = c.shape.M;
+  problem.columns.begin[1] = c.shape.N;
+  problem.contraction.begin[1] = c.shape.K;
+  const auto kernels = c.variant->cuda_kernels();
+  const auto choose = [&](const plan::KernelEntry* kernel) {
+    return plan::choose_sliced({.kernel = kernel}, kernels, given_ports(*c.variant, c.call),
+                               {nullptr, &problem, &c.call.a, &c.call.b}, cuda::device_facts(0));
+  };
+  const plan::SlicedChoice chosen = choose(nullptr);
+  std::vector<CudaWay> ways;
+  const auto add = [&](const cuda::Target& target) {
+    ways.push_back({target, plan::sliced_name(*target.kernel, target.slices),
+                    target.kernel == chosen.kernel && target.slices == chosen.slices});
+  };
+  for (const plan::KernelEntry* kernel : fitting_kernels(kernels, *c.variant, c.call)) {
+    cuda::Target target{.kernel = kernel, .slices = 1};
+    add(target);
+    target.slices = choose(kernel).slices;
+    if (target.slices == 1) continue;
+    target.workspace_bytes = plan::workspace_bytes(*kernel, problem, target.slices);
+    target.workspace = workspaces_.emplace_back(target.workspace_bytes).data();
+    add(target);
+  }
+  return ways;
+}
+
+}  // namespace coda::tools
