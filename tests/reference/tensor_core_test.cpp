@@ -125,7 +125,8 @@ TEST(TensorCore, ErrorGrowsWithTheContraction) {
     return matmul_tensor_core(a, b, DType::kFp16);
   };
   for (const int64_t K : {1024, 4096, 16384}) {
-    const double expected = 0.86 * 0x1p-23 * static_cast<double>(K / kTensorCoreDepth);
+    const int64_t instructions = K / kTensorCoreDepth;
+    const double expected = 0.86 * 0x1p-23 * static_cast<double>(instructions);
     EXPECT_NEAR(deficit(tensor_core, K), expected, 0.3 * expected) << K;
     EXPECT_LT(std::fabs(deficit(matmul_fp32, K)), 0.1 * expected) << K;
   }
