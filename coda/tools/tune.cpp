@@ -69,13 +69,14 @@ std::vector<TunedChoice> tuned_choices(std::span<const BenchResult> results,
   std::vector<Group> groups;  // in the order of the results
   std::map<std::string, size_t> group_of;
   for (const BenchResult& r : results) {
+    if (r.slices != 1) continue;
     const auto [found, first] = group_of.try_emplace(name_of(r), groups.size());
     if (first) groups.emplace_back();
     Group& group = groups[found->second];
     Times& times = group.configs[r.config];
     times.logarithms += std::log(r.ms);
     ++times.regimes;
-    if (r.chosen) group.predicted = &r;
+    if (r.chosen_whole) group.predicted = &r;
   }
   std::vector<TunedChoice> choices;
   for (const Group& group : groups) {

@@ -74,6 +74,7 @@ void run_tune(const Arguments& arguments) {
 #if defined(CODA_HAS_CUDA)
   if (shapes.empty()) shapes = cuda_bench_shapes();
   const std::string path = cache_path(arguments);
+  plan::use_tuning({});          // compared with the prediction, not with an earlier cache
   cuda::device_facts(0);         // throws where there is no GPU to measure,
   plan::merge_tuning(path, {});  // and where nothing can be written: before minutes of measuring
   const auto choices = tune({operations, {}, arguments.rounds}, shapes, path);

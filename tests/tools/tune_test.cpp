@@ -16,7 +16,7 @@ BenchResult result(const char* config, double ms, bool chosen, const char* regim
   r.variant = "bf16";
   r.shape = {256, 512, 1024};
   r.config = config;
-  r.chosen = chosen;
+  r.chosen_whole = chosen;
   r.regime = regime;
   r.ms = ms;
   return r;
@@ -68,6 +68,15 @@ TEST(Tune, LayoutsPortsAndShapesAreChosenApart) {
   EXPECT_TRUE(has(1, "\tcontraction,rows\t"));
   EXPECT_TRUE(has(2, "linear bf16 bias:bf16 out:bf16\t")) << found[2].key;
   EXPECT_TRUE(has(3, "\t512x512x1024"));
+}
+
+TEST(Tune, SlicesArePassedOver) {
+  BenchResult sliced = result("a_k4", 0.1, false);
+  sliced.chosen = true;
+  sliced.slices = 4;
+  const auto found = choices({sliced, result("a", 1, true), result("b", 0.9, false)});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].config, "b");
 }
 
 TEST(Tune, TableSaysWhatChanged) {
