@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coda/core/error.h"
+#include "coda/plan/tuning.h"
 
 namespace coda::plan {
 namespace {
@@ -130,6 +131,10 @@ const KernelEntry& pick(const KernelEntry* asked, std::span<const KernelEntry> k
                         const ProgramView& program, const LaunchRequest& request,
                         const Device& device) {
   if (asked == nullptr) {
+    const TuningCache* tuning = tuning_in_use();
+    const KernelEntry* tuned =
+        tuning == nullptr ? nullptr : tuned_kernel(*tuning, kernels, program, request, device);
+    if (tuned != nullptr) return *tuned;
     return choose(kernels, program, *request.problem, *request.a, *request.b, device);
   }
   if (fits(*asked, program, *request.a, *request.b)) return *asked;

@@ -18,7 +18,8 @@ const KernelEntry& choose(std::span<const KernelEntry> kernels, const ProgramVie
                           const Problem& problem, const OperandView& a, const OperandView& b,
                           const Device& device);
 
-// The kernel that is asked for, which has to fit; null: that of choose().
+// The kernel that is asked for, which has to fit; null: the tuned one where there is one
+// (tuning.h), else that of choose().
 const KernelEntry& pick(const KernelEntry* asked, std::span<const KernelEntry> kernels,
                         const ProgramView& program, const LaunchRequest& request,
                         const Device& device);

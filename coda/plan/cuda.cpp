@@ -45,6 +45,9 @@ plan::Device ask_device(int device) {
         fmt::format("expected a GPU of compute capability 9.0 (Hopper), device {} has {}.{}",
                     device, major, minor));
   }
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  result.name = properties.name;
   return result;
 }
 

@@ -7,6 +7,7 @@ namespace coda::plan {
 
 struct Device {
   int multiprocessors = 132;
+  std::string name;  // what tuned choices are found by
 };
 
 // In clocks of a multiprocessor. Only the order among kernels of one problem is meant.

@@ -103,21 +103,26 @@ SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEnt
                            const ProgramView& program, const LaunchRequest& request,
                            const Device& device) {
   const Problem& problem = *request.problem;
-  const KernelEntry& whole = pick(asked.kernel, kernels, program, request, device);
+  // A tuned kernel takes the whole contraction; it has no say in whether there are slices, which
+  // would change a result's bits.
+  const KernelEntry& predicted =
+      asked.kernel != nullptr ? pick(asked.kernel, kernels, program, request, device)
+                              : choose(kernels, program, problem, *request.a, *request.b, device);
   if (asked.slices != 0) {
-    const int most = whole.slice_space.empty() ? 1 : kMaxSlices;
+    const int most = predicted.slice_space.empty() ? 1 : kMaxSlices;
     if (asked.slices < 1 || asked.slices > most) {
-      fail_argument(program.name, "slices",
-                    fmt::format("1 to {} for configuration {}", most, config_name(whole.config)),
-                    fmt::format("{}", asked.slices));
+      fail_argument(
+          program.name, "slices",
+          fmt::format("1 to {} for configuration {}", most, config_name(predicted.config)),
+          fmt::format("{}", asked.slices));
     }
-    return {&whole, asked.slices};
+    return {&predicted, asked.slices};
   }
   if (asked.kernel != nullptr) {
-    return {&whole, best_slices(whole, program, problem, device).slices};
+    return {&predicted, best_slices(predicted, program, problem, device).slices};
   }
-  SlicedChoice best{&whole, 1};
-  double least = kWorthwhile * predict_clocks(whole, program, problem, device);
+  SlicedChoice best{&predicted, 1};
+  double least = kWorthwhile * predict_clocks(predicted, program, problem, device);
   for (const KernelEntry& kernel : kernels) {
     if (!fits(kernel, program, *request.a, *request.b)) continue;
     const Prediction prediction = best_slices(kernel, program, problem, device);
@@ -126,6 +131,7 @@ SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEnt
       least = prediction.clocks;
     }
   }
+  if (best.slices == 1) best.kernel = &pick(nullptr, kernels, program, request, device);
   return best;
 }
 

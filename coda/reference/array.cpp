@@ -34,12 +34,6 @@ Array zip(const Array& a, const Array& b, Function f) {
   return result;
 }
 
-void check_contraction(const Array& a, const Array& b) {
-  if (a.columns == b.columns) return;
-  throw Error(fmt::format("reference: matmul expected a contraction of {} on both sides, got {}",
-                          a.columns, b.columns));
-}
-
 // Part of each index of an extent that is cut into segments, and the number of parts.
 std::vector<int64_t> parts_of(int64_t extent, std::vector<int64_t> segments, int width,
                               int64_t* count) {
@@ -82,6 +76,12 @@ Array transpose(const Array& x) {
     for (int64_t j = 0; j < x.columns; ++j) result(j, i) = x(i, j);
   }
   return result;
+}
+
+void check_contraction(const Array& a, const Array& b) {
+  if (a.columns == b.columns) return;
+  throw Error(fmt::format("reference: matmul expected a contraction of {} on both sides, got {}",
+                          a.columns, b.columns));
 }
 
 Array matmul(const Array& a, const Array& b) {

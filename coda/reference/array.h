@@ -37,7 +37,8 @@ Array map(Array x, Function&& f) {
   return x;
 }
 
-Array matmul(const Array& a, const Array& b);  // A·Bᵀ: [M, K], [N, K] → [M, N]
+Array matmul(const Array& a, const Array& b);            // A·Bᵀ: [M, K], [N, K] → [M, N]
+void check_contraction(const Array& a, const Array& b);  // throws coda::Error where K differs
 // The same with products and sums in fp32, in order.
 Array matmul_fp32(const Array& a, const Array& b);
 Array transpose(const Array& x);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "coda/core/error.h"
+#include "coda/reference/tensor_core.h"
 
 namespace coda::reference {
 namespace {
@@ -64,7 +65,9 @@ double round_to(DType type, double value) {
 }
 
 Array Rounding::matmul(const Array& a, const Array& b) const {
-  return active_ ? matmul_fp32(a, b) : reference::matmul(a, b);
+  if (!active_) return reference::matmul(a, b);
+  return accumulation_ == Accumulation::kTensorCore ? matmul_tensor_core(a, b, storage_)
+                                                    : matmul_fp32(a, b);
 }
 
 Array Rounding::row_partial_sums(const Array& x, const std::vector<int64_t>& segments,

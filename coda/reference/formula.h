@@ -26,14 +26,21 @@ Array given_or(const Arrays& in, const std::string& name, double otherwise);
 // The nearest value that the type holds, ties to even, in one rounding; a state holds fp32.
 double round_to(DType type, double value);
 
+// How the unfused computation adds up a GEMM's products.
+enum class Accumulation {
+  kFp32,        // one after the other, rounded to nearest: CPUs, and the simulator
+  kTensorCore,  // as Hopper does (tensor_core.h)
+};
+
 // Rounds what a framework operator would have stored. In fp64 evaluation it does nothing.
 class Rounding {
  public:
   Rounding() = default;  // none
-  Rounding(DType storage, std::map<std::string, DType> ports)
-      : active_(true), storage_(storage), ports_(std::move(ports)) {}
+  Rounding(DType storage, std::map<std::string, DType> ports,
+           Accumulation accumulation = Accumulation::kFp32)
+      : active_(true), storage_(storage), ports_(std::move(ports)), accumulation_(accumulation) {}
 
-  // A·Bᵀ and partial sums; unfused: added up in fp32
+  // A·Bᵀ, of operands in the storage type, and partial sums; unfused: added up in fp32
   Array matmul(const Array& a, const Array& b) const;
   Array row_partial_sums(const Array& x, const std::vector<int64_t>& segments = {},
                          int width = 64) const;
@@ -47,6 +54,7 @@ class Rounding {
   bool active_ = false;
   DType storage_ = DType::kFp32;
   std::map<std::string, DType> ports_;
+  Accumulation accumulation_ = Accumulation::kFp32;
 };
 
 using Formula = Arrays (*)(const Arrays& in, const Rounding& round);

@@ -31,6 +31,8 @@ struct BenchResult {
   std::string regime = "random";   // of the data
   std::string config;
   bool chosen = true;              // the configuration is the one taken by default
+  bool chosen_whole = false;       // on the GPU: the one taken without a workspace
+  int slices = 1;                  // on the GPU: of the contraction
   std::vector<std::string> ports;  // optional ones that were given
   int rounds = 0;
   double ms = 0;

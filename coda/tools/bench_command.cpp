@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "coda/tools/cuda_bench.h"
 #endif
 #include "coda/tools/machine.h"
+#include "coda/tools/parse_shape.h"
 #include "coda/tools/progress.h"
 
 namespace coda::tools {
@@ -23,23 +23,6 @@ struct Arguments {
   int threads = 2, rounds = 20;
   bool all_ports = false;
 };
-
-Shape parse_shape(const std::string& text) {
-  int64_t extent[3] = {};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  bool good = true;
-  for (int i = 0; i < 3 && good; ++i) {
-    const auto [next, error] = std::from_chars(at, end, extent[i]);
-    good = error == std::errc() && extent[i] > 0 && extent[i] <= 1 << 30 &&
-           (i == 2 ? next == end : next != end && *next == 'x');
-    at = next + 1;
-  }
-  if (!good) {
-    throw Error(fmt::format("--shape: expected MxNxK such as 4096x2048x2048, got '{}'", text));
-  }
-  return {extent[0], extent[1], extent[2]};
-}
 
 DType parse_dtype(const std::string& name) {
   for (const DType type : {DType::kBf16, DType::kFp16, DType::kFp32}) {

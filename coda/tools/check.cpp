@@ -23,30 +23,33 @@ using reference::Arrays;
 
 constexpr uint64_t kFreshInstance = 1000000;  // beyond those that yardsticks are drawn from
 
-reference::Rounding unfused_rounding(const Variant& variant) {
+reference::Rounding unfused_rounding(const Variant& variant, reference::Accumulation sums) {
   std::map<std::string, DType> types;
   for (const PortView& port : variant.program.ports) types[port.name] = port.dtype;
-  return {variant.operand, types};
+  return {variant.operand, types, sums};
 }
 
 // What a case's outputs have to be, by name: a port's, or that of a member of its states.
 class Expectations {
  public:
-  Expectations(const Case& c, const Operation& operation, const Variant& variant, const Arrays& in);
+  // rounding: that of the unfused computation.
+  Expectations(const Case& c, const Operation& operation, const Variant& variant, const Arrays& in,
+               const reference::Rounding& rounding);
 
   Finding mismatch(const Arrays& outputs) const;
 
  private:
   // Other draws of the inputs: of few elements the unfused errors say little.
-  void add_draws(int64_t count, const Case& c, const Operation& operation, const Variant& variant);
+  void add_draws(int64_t count, const Case& c, const Operation& operation, const Variant& variant,
+                 const reference::Rounding& rounding);
 
   std::map<std::string, Expectation> outputs_;
 };
 
 Expectations::Expectations(const Case& c, const Operation& operation, const Variant& variant,
-                           const Arrays& in) {
+                           const Arrays& in, const reference::Rounding& rounding) {
   const Arrays want = operation.reference(in, {});
-  const Arrays unfused = operation.reference(in, unfused_rounding(variant));
+  const Arrays unfused = operation.reference(in, rounding);
   int64_t smallest = kEnoughElements;
   for (const auto& [name, array] : want) {
     const std::string port_name = name.substr(0, name.find('.'));
@@ -63,16 +66,16 @@ Expectations::Expectations(const Case& c, const Operation& operation, const Vari
     const Problem& p = c.problem;
     const int64_t work = (p.M() + p.N()) * p.K() + p.M() * p.N() * (p.K() + 1) + 100;
     const int64_t draws = std::min((kEnoughElements + smallest - 1) / smallest, 3000000 / work + 4);
-    add_draws(draws, c, operation, variant);
+    add_draws(draws, c, operation, variant, rounding);
   }
 }
 
 void Expectations::add_draws(int64_t count, const Case& c, const Operation& operation,
-                             const Variant& variant) {
+                             const Variant& variant, const reference::Rounding& rounding) {
   for (int64_t i = 1; i <= count; ++i) {
     const Arrays in = draw_inputs(c, variant, static_cast<uint64_t>(i));
     const Arrays want = operation.reference(in, {});
-    const Arrays unfused = operation.reference(in, unfused_rounding(variant));
+    const Arrays unfused = operation.reference(in, rounding);
     for (auto& [name, expectation] : outputs_) {
       expectation.add_other_draw(unfused.at(name), want.at(name));
     }
@@ -94,11 +97,12 @@ Finding Expectations::mismatch(const Arrays& outputs) const {
 // One draw of a case's inputs, laid out in memory, with what has to come out.
 class Trial {
  public:
-  Trial(const Case& c, const Operation& operation, const Variant& variant, uint64_t instance)
+  Trial(const Case& c, const Operation& operation, const Variant& variant,
+        reference::Accumulation sums, uint64_t instance)
       : number_(c.number),
         variant_(variant),
         in_(draw_inputs(c, variant, instance)),
-        expectations_(c, operation, variant, in_),
+        expectations_(c, operation, variant, in_, unfused_rounding(variant, sums)),
         checked_(c, variant, in_) {}
 
   Finding run(const CheckBackend& backend, size_t configuration);
@@ -160,7 +164,7 @@ Finding Trial::run(const CheckBackend& backend, size_t configuration) {
 std::vector<std::string> check_case(const CheckBackend& backend, const Operation& operation,
                                     const Variant& variant, uint64_t number) {
   const Case c = make_case(number, variant, backend.rules);
-  Trial trial(c, operation, variant, 0);
+  Trial trial(c, operation, variant, backend.accumulation, 0);
   std::vector<std::string> failures;
   for (size_t i = 0; i < backend.configurations.size(); ++i) {
     const Finding finding = trial.run(backend, i);
@@ -168,7 +172,9 @@ std::vector<std::string> check_case(const CheckBackend& backend, const Operation
     // The largest of many rounding errors is beyond twice that of others in one of 10^4 cases, by
     // chance. Then it is not with other values.
     const auto fine = [&](uint64_t instance) {
-      return Trial(c, operation, variant, instance).run(backend, i).text.empty();
+      return Trial(c, operation, variant, backend.accumulation, instance)
+          .run(backend, i)
+          .text.empty();
     };
     if (finding.doubtful && fine(kFreshInstance) && fine(kFreshInstance + 1)) continue;
     failures.push_back(fmt::format("coda check {} --variant {} {} --case {}   {}; {}",

@@ -34,6 +34,10 @@ struct CheckBackend {
   // Returns what was special about this repetition.
   std::function<std::string(const CheckRun& run)> run;
 
+  // How it adds up a GEMM's products, and so how the unfused computation does that its errors are
+  // compared with.
+  reference::Accumulation accumulation = reference::Accumulation::kFp32;
+
   CaseRules rules = {};
   std::function<bool(const catalogue::Variant& variant)> has = {};  // none: all variants
   // Whether the same computation gives a NaN the same bits. Those of the host's floats, which the

@@ -69,6 +69,7 @@ int run(int argc, const char* const* argv) {
   add_info(app, status);
   add_check(app, status);
   add_bench(app, status);
+  add_tune(app, status);
   if (argc < 2) {
     fmt::print("{}", app.help());
     return kBadUse;

@@ -175,6 +175,7 @@ CheckBackend cuda_backend(const std::optional<int>& slices) {
   backend.refuses = [](const CheckRun& run) {
     return !is_empty(run.call) && kernels_for(run, 1).empty();
   };
+  backend.accumulation = reference::Accumulation::kTensorCore;
   backend.rules.alignment = 16;
   backend.rules.kernels = [](const Variant& variant) { return variant.cuda_kernels(); };
   return backend;

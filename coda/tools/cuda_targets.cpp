@@ -11,15 +11,19 @@ std::vector<CudaWay> CudaTargets::ways_of(const CudaCase& c) {
   problem.columns.begin[1] = c.shape.N;
   problem.contraction.begin[1] = c.shape.K;
   const auto kernels = c.variant->cuda_kernels();
+  const ProgramView program = given_ports(*c.variant, c.call);
+  const plan::LaunchRequest request{nullptr, &problem, &c.call.a, &c.call.b};
+  const plan::Device& device = cuda::device_facts(0);
   const auto choose = [&](const plan::KernelEntry* kernel) {
-    return plan::choose_sliced({.kernel = kernel}, kernels, given_ports(*c.variant, c.call),
-                               {nullptr, &problem, &c.call.a, &c.call.b}, cuda::device_facts(0));
+    return plan::choose_sliced({.kernel = kernel}, kernels, program, request, device);
   };
+  const plan::KernelEntry& whole = plan::pick(nullptr, kernels, program, request, device);
   const plan::SlicedChoice chosen = choose(nullptr);
   std::vector<CudaWay> ways;
   const auto add = [&](const cuda::Target& target) {
     ways.push_back({target, plan::sliced_name(*target.kernel, target.slices),
-                    target.kernel == chosen.kernel && target.slices == chosen.slices});
+                    target.kernel == chosen.kernel && target.slices == chosen.slices,
+                    target.kernel == &whole && target.slices == 1});
   };
   for (const plan::KernelEntry* kernel : fitting_kernels(kernels, *c.variant, c.call)) {
     cuda::Target target{.kernel = kernel, .slices = 1};

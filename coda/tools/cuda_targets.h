@@ -11,8 +11,9 @@ namespace coda::tools {
 
 struct CudaWay {
   cuda::Target target;
-  std::string config;   // "pp128x128_s6_c2x1_n32_k4"
-  bool chosen = false;  // what coda takes where it is given a workspace
+  std::string config;         // "pp128x128_s6_c2x1_n32_k4"
+  bool chosen = false;        // what coda takes where it is given a workspace
+  bool chosen_whole = false;  // what it takes where it is not
 };
 
 // Keeps the workspaces.

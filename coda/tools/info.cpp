@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "coda/catalogue/operation.h"
+#include "coda/plan/tuning.h"
 #include "coda/tools/command_line.h"
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_device.h"
@@ -22,6 +23,12 @@ std::string gpu_text() {
 #endif
 }
 
+std::string tuning_text() {
+  const plan::TuningCache* tuning = plan::tuning_in_use();
+  if (tuning == nullptr) return "none: kernels are chosen by prediction";
+  return fmt::format("{} choices from CODA_TUNING_CACHE", tuning->size());
+}
+
 void info() {
   std::vector<std::string> isas;
   for (const cpu::Isa isa : cpu::available_isas()) isas.emplace_back(cpu::isa_name(isa));
@@ -39,6 +46,7 @@ void info() {
   line("bf16 dot", cpu::has_bf16_dot() ? "yes (AVX512-BF16)" : "no");
   line("backends", fmt::format("{}", fmt::join(backends(), ", ")));
   line("gpu", gpu_text());
+  line("tuning", tuning_text());
   line("operations", fmt::format("{}", catalogue::operations().size()));
   line("openblas", has_openblas() ? openblas_name() : "not built in");
 }

@@ -7,6 +7,7 @@
 
 #include "coda/catalogue/linear_weight_grad_kernels.h"
 #include "coda/core/error.h"
+#include "coda/plan/tuning.h"
 
 namespace coda::plan {
 namespace {
@@ -131,6 +132,27 @@ TEST(Slices, AreThoseAskedFor) {
   EXPECT_NE(refusal([&] { q.choose({&whole_only, 2}); }).find("expected 1 to 1"),
             std::string::npos);
   EXPECT_EQ(q.choose({&whole_only}).slices, 1);
+}
+
+// A tuned kernel is taken where the contraction stays whole, and changes no number of slices.
+TEST(Slices, AreNotTuned) {
+  for (const int64_t K : {int64_t{16384}, int64_t{512}}) {
+    const Question q(512, 512, K);
+    const SlicedChoice before = q.choose();
+    const bool whole = before.slices == 1;
+    EXPECT_EQ(whole, K == 512);
+    for (const KernelEntry& kernel : kKernels) {
+      if (!fits(kernel, q.view, q.a, q.b)) continue;
+      TuningCache cache;
+      cache.set(tuning_key(Device{132}, q.view, DType::kBf16, kernel.a, kernel.b, 512, 512, K),
+                config_name(kernel.config));
+      use_tuning(cache);
+      const SlicedChoice after = q.choose();
+      EXPECT_EQ(after.slices, before.slices);
+      EXPECT_EQ(after.kernel, whole ? &kernel : before.kernel);
+    }
+    use_tuning({});
+  }
 }
 
 TEST(Slices, RefuseABadWorkspace) {

@@ -45,7 +45,7 @@ void expect_bad_use(const std::vector<const char*>& arguments,
 }
 
 TEST(CommandLine, HelpsEverywhere) {
-  for (const char* command : {"list", "info", "check", "bench"}) {
+  for (const char* command : {"list", "info", "check", "bench", "tune"}) {
     const Outcome outcome = coda({command, "--help"});
     EXPECT_EQ(outcome.status, kSuccess);
     EXPECT_TRUE(contains(outcome.out, command)) << outcome.out;
@@ -72,6 +72,10 @@ TEST(CommandLine, ExplainsTypos) {
   expect_bad_use({"bench", "--backend", "tpu"}, {"tpu", "cpu"});
   expect_bad_use({"bench", "--backend", "sim"}, {"sim", "coda check"});
   expect_bad_use({"bench", "linear", "--variant", "bf61"}, {"bf61", "bf16"});
+  expect_bad_use({"tune", "linaer"}, {"linaer", "linear"});
+  expect_bad_use({"tune", "--cahce", "x"}, {"--cahce", "did you mean '--cache'?"});
+  expect_bad_use({"tune", "--backend", "cpu"}, {"cpu", "--backend cuda"});
+  expect_bad_use({"tune", "--shape", "1x2"}, {"--shape", "1x2"});
   expect_bad_use({"bench", "--dtype", "fp8"}, {"fp8", "bf16"});
   for (const char* shape : {"1x2", "1x2x", "1x2x0", "1x2x3x4", "axbxc", "1x-2x3", "", "x"}) {
     expect_bad_use({"bench", "--shape", shape}, {"MxNxK", "4096x2048x2048"});

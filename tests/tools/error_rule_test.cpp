@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "coda/reference/tensor_core.h"
+#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {
@@ -106,6 +110,31 @@ TEST(ErrorRule, GrossErrorsAreNotDoubtful) {
 
 TEST(ErrorRule, ShapeIsCompared) {
   EXPECT_NE(text_of(Expectation(kOnes, DType::kFp32, 0, false), Array(20, 19)), "");
+}
+
+// What tensor cores give, the contraction taken from its other end, is as good as what they give:
+// but not as good as sums rounded to nearest.
+TEST(ErrorRule, TensorCoresAreComparedWithTensorCores) {
+  constexpr int64_t kK = 6000;
+  Random random(1);
+  Array a(16, kK), b(16, kK);
+  for (Array* operand : {&a, &b}) {
+    for (double& x : operand->values) x = reference::round_to(DType::kBf16, random.normal());
+  }
+  const auto backwards = [](Array x) {
+    for (int64_t i = 0; i < x.rows; ++i) {
+      std::reverse(x.values.begin() + i * kK, x.values.begin() + (i + 1) * kK);
+    }
+    return x;
+  };
+  const Array got = matmul_tensor_core(backwards(a), backwards(b), DType::kBf16);
+  const auto finding = [&](reference::Accumulation accumulation) {
+    Expectation expectation(matmul(a, b), DType::kFp32, kK, false);
+    expectation.add_unfused(reference::Rounding(DType::kBf16, {}, accumulation).matmul(a, b));
+    return text_of(expectation, got);
+  };
+  EXPECT_EQ(finding(reference::Accumulation::kTensorCore), "");
+  EXPECT_NE(finding(reference::Accumulation::kFp32), "");
 }
 
 }  // namespace
