@@ -17,9 +17,9 @@ struct TunedChoice {
   std::string key;       // what launches find it by
 };
 
-// Results of a GPU benchmark: every kernel, in every regime; those with slices are passed over. A kernel is fastest by the geometric
-// mean of its times over the regimes; the predicted one is kept unless another is faster by more
-// than the scatter of medians.
+// Results of a GPU benchmark: every kernel, in every regime; those with slices are passed over. A
+// kernel is fastest by the geometric mean of its times over the regimes; the predicted one is kept
+// unless another is faster by more than the scatter of medians.
 std::vector<TunedChoice> tuned_choices(std::span<const BenchResult> results,
                                        const plan::Device& device);
 
