@@ -1,8 +1,9 @@
 // The kernel: accumulator_i = A·B_iᵀ and a program on every tile, for sm_90a.
 //
 // 384 threads: warpgroup 0 feeds (warp 0 the mainloop; warps 1 and 2 the epilogues of consumers 0
-// and 1), warpgroups 1 and 2 consume. Persistent: cluster c takes the tiles c, c + clusters, ...
-//   pingpong     tile i of a block belongs to consumer i % 2; a hand-over serialises the mainloops,
+// and 1), warpgroups 1 and 2 consume. Persistent: cluster c takes the units c, c + clusters, ...,
+// which are tiles or, where the contraction is cut, slices of tiles (slices.h).
+//   pingpong     unit i of a block belongs to consumer i % 2; a hand-over serialises the mainloops,
 //                so one consumer's epilogue runs under the other's mainloop
 //   cooperative  each consumer takes half of the rows of every tile
 // Barriers: full[stage] (the producer and the bytes of A and B, whoever sends them), empty[stage]

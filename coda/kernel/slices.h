@@ -1,4 +1,4 @@
-// A contraction in slices: each unit of work multiplies one slice of a tile and leaves its sums in a
+// A contraction in slices: a unit of work multiplies one slice of a tile and leaves its sums in a
 // workspace; the warp that comes last at a part of a tile adds them up, slice by slice from the
 // first on, and goes on with the epilogue. Nobody waits, and the bits do not depend on who is last.
 //
@@ -35,7 +35,7 @@ template <class K>
 class SliceSum {
   using Accumulators = float[K::kRowBlocks][K::kRegisters];
   static constexpr int kQuads = K::kRowBlocks * K::kRegisters / 4;
-  static constexpr int kAhead = K::kMany ? 4 : 8;  // loads in flight, of four registers each
+  static constexpr int kAhead = K::kMany ? 4 : 16;  // loads in flight, of four registers each
   static_assert(kQuads % kAhead == 0);
   static_assert(kQuads * 4 == K::kPartFloats / 32);
 

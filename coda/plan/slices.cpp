@@ -31,7 +31,7 @@ kernel::Grid grid_of(const KernelEntry& kernel, const Problem& problem, const De
                    slices);
 }
 
-double divide_up(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
+uint32_t divide_up(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
 
 struct Prediction {
   int slices = 1;

@@ -40,8 +40,8 @@ std::vector<const plan::KernelEntry*> kernels_for(const SimCheck& check, const C
                          slices_of(check, run));
 }
 
-// The first time, without slices, the kernel that would be chosen; else one after the other, in every case from
-// another one on.
+// The first time, without slices, the kernel that would be chosen; else one after the other, in
+// every case from another one on.
 const plan::KernelEntry* pick_kernel(const SimCheck& check, const CheckRun& run) {
   if (check.kernel) return &kernels_of(check, run.variant)[0];
   const auto kernels = kernels_for(check, run);
@@ -79,8 +79,8 @@ CheckBackend sim_backend(const SimCheck& check) {
   CheckBackend backend;
   std::string flags = fmt::format("--backend sim --seeds {}", check.seeds);
   if (check.kernel) flags += fmt::format(" --kernel {}", *check.kernel);
-  for (const int slices :
-       check.slices ? std::vector{*check.slices} : std::vector(kSlices, std::end(kSlices))) {
+  const std::vector<int> several(std::begin(kSlices), std::end(kSlices));
+  for (const int slices : check.slices ? std::vector{*check.slices} : several) {
     backend.configurations.push_back(fmt::format("{} --slices {}", flags, slices));
   }
   backend.run = [check](const CheckRun& run) { return run_sim(check, run); };

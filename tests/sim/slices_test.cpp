@@ -11,9 +11,10 @@ template <int kTile, uint32_t kGiven = 0>
 using Kernel = plan::WeightGrad<Program, bf16, kTile, kGiven>;
 using Pingpong = Kernel<0>;
 using PingpongAdding = Kernel<1, 1>;
-using Wide = Kernel<6>;
-using WideAdding = Kernel<6, 1>;
-using TallAdding = Kernel<7, 1>;
+using Wide = Kernel<4>;
+using WideAdding = Kernel<4, 1>;
+using TallAdding = Kernel<5, 1>;
+using Large = Kernel<6>;  // 192 accumulators per thread
 
 template <class K>
 void expect_exact(SlicedProblem problem, int multiprocessors = 4) {
@@ -53,6 +54,7 @@ TEST(Slices, OfSeveralTilesPerBlock) {
   expect_exact<PingpongAdding>(
       {.M = 600, .N = 200, .depths = {330}, .slices = 2, .adds = true, .clusters = 2});
   expect_exact<Wide>({.M = 300, .N = 500, .depths = {330}, .slices = 3}, 2);
+  expect_exact<Large>({.M = 300, .N = 200, .depths = {330}, .slices = 3}, 2);
 }
 
 // A slice begins in one segment and ends in another.

@@ -65,6 +65,9 @@ TEST(CommandLine, ExplainsTypos) {
   expect_bad_use({"check", "--kernel", "0"}, {"--kernel", "--backend sim"});
   expect_bad_use({"check", "--backend", "sim", "--seeds", "0"}, {"--seeds", "coda check --help"});
   expect_bad_use({"check", "--backend", "sim", "--kernel", "99"}, {"sim", "no such kernel"});
+  expect_bad_use({"check", "--slices", "3"}, {"--slices 3", "--backend sim or cuda"});
+  expect_bad_use({"check", "--backend", "sim", "--slices", "0"}, {"--slices 0", "--backend cuda"});
+  expect_bad_use({"check", "--backend", "sim", "--slices", "17"}, {"--slices"});
   expect_bad_use({"check", "--backend", "sim", "--isa", "avx2"}, {"--isa", "--backend cpu"});
   expect_bad_use({"check", "--isa", "avx3"}, {"avx3", "portable"});
   expect_bad_use({"check", "--cases", "many"}, {"--cases", "coda check --help"});
