@@ -12,7 +12,7 @@ namespace {
 // in clocks at 1.755 GHz. tests/tools/choice_test.cpp says how far the choice is from the best.
 constexpr double kClockHz = 1.755e9;
 constexpr double kTensorColumnsPerClock = 0.25;  // of 128 rows × 64 contraction elements
-constexpr double kTensorSlack = 1.24;           // of what the tensor cores could do
+constexpr double kTensorSlack = 1.24;            // of what the tensor cores could do
 constexpr double kL2BytesPerClock = 36.6;        // of a multiprocessor
 // Blocks drift apart over a long contraction and many waves, and then share less in L2.
 constexpr double kDrift = 0.18, kDriftContraction = 22016, kDriftWaves = 40;
@@ -59,9 +59,8 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
       static_cast<double>(tile.rows) * tile.columns / kernel.accumulators / (tile.pingpong ? 1 : 2);
   const double epilogue = kTileClocks + elements * kPortClocks * halves;
   // Pingpong: one consumer's epilogue runs under the other's mainloop, as far as it is that long.
-  const double per_tile =
-      tile.pingpong ? std::max(mainloop, (mainloop + epilogue) / 2)
-                    : mainloop + kExposed * epilogue;
+  const double per_tile = tile.pingpong ? std::max(mainloop, (mainloop + epilogue) / 2)
+                                        : mainloop + kExposed * epilogue;
   const double compute = kStartClocks + waves * per_tile + (tile.pingpong ? epilogue : 0);
 
   const double outputs = static_cast<double>(problem.M()) * static_cast<double>(problem.N());

@@ -22,7 +22,7 @@ KernelEntry entry(int config, OperandMajor a = OperandMajor::kContraction,
   result.a = a;
   result.b = b;
   result.given = given;
-  result.any_columns = config < 3;
+  result.any_columns = config < 2;
   return result;
 }
 
