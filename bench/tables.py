@@ -7,6 +7,7 @@ is written; the exit status is 1 where a table is stale.
 
 import argparse
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -46,12 +47,45 @@ def make_table(document: dict) -> str:
     return f"{text}\n{where}; commit {document['commit']}; medians of {rounds} rounds.\n"
 
 
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def make_gpu_table(document: dict) -> str:
+    """A line per operation and layout: means over the shapes, of the chosen kernel."""
+    lines: dict[tuple, dict[str, dict[str, list[float]]]] = {}
+    for result in document["results"]:
+        if not result["chosen"]:
+            continue
+        ports = "".join(f" +{port}" for port in result["ports"])
+        key = (f"`{result['operation']}`", result["variant"] + ports, result["layout"])
+        line = lines.setdefault(key, {})
+        by_regime = line.setdefault(result["regime"], {"fastest": [], "usual": []})
+        by_regime["fastest"].append(result["speedup"])
+        by_regime["usual"].append(result["usual_ms"] / result["ms"])
+    head = ["operation", "variant", "layout"]
+    for baseline in ("best of nine", "`cublasGemmEx`"):
+        head += [f"over {baseline}, random", "zeros"]
+    rows = [head, ["---"] * 3 + ["---:"] * 4]
+    for key, line in lines.items():
+        cells = []
+        for baseline in ("fastest", "usual"):
+            for regime in ("random", "zeros"):
+                values = line[regime][baseline]
+                cells.append(f"{geometric_mean(values):.3f} ({min(values):.3f})")
+        rows.append([*key, *cells])
+    text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    rounds = min(result["rounds"] for result in document["results"])
+    return f"{text}\n{document['gpu']}; commit {document['commit']}; medians of {rounds} rounds.\n"
+
+
 def fill(text: str, results: Path) -> str:
     def table(match: re.Match) -> str:
         path = results / f"{match['name']}.json"
         if not path.is_file():
             return f"{match['open']}Not measured yet.\n{match['close']}"
-        made = make_table(json.loads(path.read_text(encoding="utf-8")))
+        document = json.loads(path.read_text(encoding="utf-8"))
+        made = make_gpu_table(document) if document["gpu"] else make_table(document)
         return f"{match['open']}{made}{match['close']}"
 
     return TABLE.sub(table, text)
