@@ -11,9 +11,11 @@ struct Epilogue;
 
 namespace detail {
 
-// Per-row values that are finished from partials: once per tile, in the order of the parts.
+// Per-row values that are finished from partials: once per tile, with its first rows, in the order
+// of the parts.
 template <class Program, Isa kIsa, int kWidth>
 HWY_INLINE void finish_rows(const Program& program, const TileRun& tile) {
+  if (tile.begin > 0) return;
   const RowTile<Program, kIsa, kWidth> first(program, tile, 0, 0, 0);
   for_each_port(program, [&](const auto& port, auto) {
     using PortType = stdlib::remove_cvref_t<decltype(port)>;
@@ -21,13 +23,18 @@ HWY_INLINE void finish_rows(const Program& program, const TileRun& tile) {
       if (!port.given) return;
       using Reduction = typename PortType::Finish::Reduction;
       const auto& view = port.view[0];
+      using State = decltype(Reduction::template identity<float>());
       float* finished = first.scratch_of(port);
-      for (int64_t row = tile.begin; row < tile.end; ++row) {
-        auto state = Reduction::template identity<float>();
+      constexpr int64_t kRowsAtOnce = 64;  // lines of partials are far apart: many rows of each
+      for (int64_t row = 0; row < tile.rows; row += kRowsAtOnce) {
+        const int64_t rows = tile.rows - row < kRowsAtOnce ? tile.rows - row : kRowsAtOnce;
+        State state[kRowsAtOnce];
+        for (State& one : state) one = Reduction::template identity<float>();
         for (int64_t part = 0; part < view.rows; ++part) {
-          state = Reduction::combine(state, view.data[part * view.ld + first.global_row() + row]);
+          const auto* line = view.data + part * view.ld + first.global_row() + row;
+          for (int64_t i = 0; i < rows; ++i) state[i] = Reduction::combine(state[i], line[i]);
         }
-        finished[row] = port.finish.finish(state);
+        for (int64_t i = 0; i < rows; ++i) finished[row + i] = port.finish.finish(state[i]);
       }
     }
   });
