@@ -26,12 +26,6 @@ struct Epilogue {
   static void run(const void* program, const TileRun& tile);
 };
 
-// A load whose value nobody waits for. Prefetches are dropped on pages without a translation at
-// hand.
-inline void touch(const void* p) {
-  [[maybe_unused]] const volatile char value = *static_cast<const volatile char*>(p);
-}
-
 // Asks for what the program will read and write in `columns` of the tile from `first` on. Defined
 // in prefetch.h.
 using PrefetchFunction = void (*)(const void* program, const TileRun& tile, int64_t first,

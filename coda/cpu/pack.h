@@ -5,6 +5,7 @@
 
 #include "coda/cpu/kernels.h"
 #include "coda/cpu/simd.h"
+#include "coda/cpu/touch.h"
 
 namespace coda::cpu {
 
@@ -69,8 +70,17 @@ struct Packer {
                     ? base + job.source_row(job.row + row + i) * job.source.ld + job.k
                     : nullptr;
     }
+    // The rows after these are on their way meanwhile.
+    const bool more = job.half == 0 && row + 2 * kLanes <= job.rows;
+    const T* next = base + (job.row + row + kLanes) * job.source.ld + job.k;
+    for (int i = 0; i < kLanes && more; ++i) touch(next + i * job.source.ld);
     for (int64_t u = 0; u < units; u += kLanes) {
       const int64_t left = job.depth - u * kUnit;
+      if (more) {
+        CODA_UNROLL
+        for (int i = 0; i < kLanes; ++i)
+          __builtin_prefetch(next + i * job.source.ld + u * kUnit, 0, 2);
+      }
       Bits v[kLanes];
       if (left >= kLanes * kUnit) {
         CODA_UNROLL

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coda/cpu/epilogue.h"
+#include "coda/cpu/touch.h"
 #include "coda/program/reflect.h"
 
 namespace coda::cpu {
