@@ -34,6 +34,7 @@ LAYER_OF_HEADER = {"coda/coda.h": "catalogue", "coda/version.h": "core"}
 
 KERNEL_SIDE = {"core", "program"}
 HOST_ONLY = {
+    "coda/core/edit_distance.h",
     "coda/core/error.h",
     "coda/program/bind.h",
     "coda/program/describe.h",

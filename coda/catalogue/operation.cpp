@@ -4,36 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
+#include "coda/core/edit_distance.h"
 #include "coda/core/error.h"
 
 namespace coda::catalogue {
 namespace {
-
-// Letters to insert, drop or replace on the way from one word to the other.
-size_t distance(const std::string& from, const std::string& to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < to.size(); ++j) {
-      const size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 [[noreturn]] void fail_name(const std::string& what, const std::string& name,
                             const std::vector<std::string>& known) {
   std::string remedy = fmt::format("there are {}", fmt::join(known, ", "));
   if (!known.empty()) {
     const auto nearest = std::ranges::min_element(
-        known, {}, [&](const std::string& other) { return distance(name, other); });
+        known, {}, [&](const std::string& other) { return edit_distance(name, other); });
     // Farther than half of its letters is no misspelling.
-    if (2 * distance(name, *nearest) <= nearest->size()) {
+    if (2 * edit_distance(name, *nearest) <= nearest->size()) {
       remedy = fmt::format("did you mean '{}'? {}", *nearest, remedy);
     }
   }
