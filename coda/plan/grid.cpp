@@ -50,6 +50,10 @@ ClusterTile cluster_tile(const kernel::TileConfig& config, int accumulators) {
           config.columns / accumulators * config.cluster_columns};
 }
 
+int clusters_at_once(const kernel::TileConfig& config, int multiprocessors) {
+  return std::max(multiprocessors / (config.cluster_rows * config.cluster_columns), 1);
+}
+
 kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config, int accumulators,
                        int active_clusters, int slices) {
   const ClusterTile tile = cluster_tile(config, accumulators);

@@ -12,6 +12,9 @@ struct ClusterTile {
 };
 ClusterTile cluster_tile(const kernel::TileConfig& config, int accumulators);
 
+// Clusters that a GPU with so many multiprocessors can run at once, if all of them can be paired.
+int clusters_at_once(const kernel::TileConfig& config, int multiprocessors);
+
 // active_clusters: how many the GPU runs at once. slices: of the contraction.
 kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config, int accumulators,
                        int active_clusters, int slices = 1);

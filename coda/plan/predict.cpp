@@ -38,9 +38,8 @@ double port_halves(const ProgramView& program) {
 double predict_clocks(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
                       const Device& device) {
   const kernel::TileConfig& tile = kernel.config;
-  const int cluster = tile.cluster_rows * tile.cluster_columns;
   const kernel::Grid grid =
-      make_grid(problem, tile, kernel.accumulators, std::max(device.multiprocessors / cluster, 1));
+      make_grid(problem, tile, kernel.accumulators, clusters_at_once(tile, device.multiprocessors));
   const double waves = std::ceil(static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u));
 
   // A stage: blocks stacked along M share B, along N share A.

@@ -38,7 +38,7 @@ void launch_kernel(const plan::LaunchRequest& request, const void* target_pointe
   const auto& program = *static_cast<const Program*>(request.program);
   const kernel::Grid grid =
       plan::make_grid(*request.problem, K::kTile, K::kAccumulators,
-                      std::max(target.multiprocessors / K::kCluster, 1), request.slices);
+                      plan::clusters_at_once(K::kTile, target.multiprocessors), request.slices);
   const plan::WorkspaceLayout layout =
       plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, request.slices);
   auto held = std::make_shared<HeldArguments<Program>>();

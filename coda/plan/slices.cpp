@@ -20,40 +20,37 @@ constexpr double kLaunchClocks = 3000, kUnitClocks = 1500;
 constexpr double kWorthwhile = 0.95;
 constexpr uint32_t kMostWaves = 2;  // of whole tiles; beyond, slices could only fill the last
 
-int active_clusters(const KernelEntry& kernel, const Device& device) {
-  const int cluster = kernel.config.cluster_rows * kernel.config.cluster_columns;
-  return std::max(device.multiprocessors / cluster, 1);
-}
-
 kernel::Grid grid_of(const KernelEntry& kernel, const Problem& problem, const Device& device,
                      int slices) {
-  return make_grid(problem, kernel.config, kernel.accumulators, active_clusters(kernel, device),
-                   slices);
+  return make_grid(problem, kernel.config, kernel.accumulators,
+                   clusters_at_once(kernel.config, device.multiprocessors), slices);
 }
 
 uint32_t divide_up(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
 
 struct Prediction {
   int slices = 1;
-  double clocks = 0;
+  double clocks = 0;  // where there is more than one
 };
 
+// Nothing is predicted for kernels that cannot slice the problem: launches wait for this.
 Prediction best_slices(const KernelEntry& kernel, const ProgramView& program,
                        const Problem& problem, const Device& device) {
-  const Prediction whole{1, predict_clocks(kernel, program, problem, device)};
+  if (kernel.slice_space.empty()) return {};
   const kernel::Grid grid = grid_of(kernel, problem, device, 1);
-  const int blocks = grid.depth_blocks;
-  const bool many_tiles =
-      grid.tiles > kMostWaves * static_cast<uint32_t>(active_clusters(kernel, device));
-  if (kernel.slice_space.empty() || many_tiles) return whole;
-  Prediction best{1, kWorthwhile * whole.clocks};
-  for (int slices = 2; slices <= std::min(kMaxSlices, blocks / kMinSliceBlocks); ++slices) {
-    const int slice_blocks = (blocks + slices - 1) / slices;
-    if (blocks - slice_blocks * (slices - 1) < kMinSliceBlocks) continue;  // the last one's
+  const int most = std::min(kMaxSlices, grid.depth_blocks / kMinSliceBlocks);
+  const auto at_once =
+      static_cast<uint32_t>(clusters_at_once(kernel.config, device.multiprocessors));
+  if (most < 2 || grid.tiles > kMostWaves * at_once) return {};
+  Prediction best{1, kWorthwhile * predict_clocks(kernel, program, problem, device)};
+  for (int slices = 2; slices <= most; ++slices) {
+    const int slice_blocks = (grid.depth_blocks + slices - 1) / slices;
+    const int last = grid.depth_blocks - slice_blocks * (slices - 1);
+    if (last < kMinSliceBlocks) continue;
     const double clocks = predict_sliced_clocks(kernel, program, problem, device, slices);
     if (clocks < best.clocks) best = {slices, clocks};
   }
-  return best.slices == 1 ? whole : best;
+  return best;
 }
 
 }  // namespace
