@@ -32,6 +32,12 @@ inline constexpr TileConfig kTileConfigs[] = {
     {256, 192, 3, 1, 1, false, 32, true},  // 6
 };
 
+// Whether a tile of which few columns are inside is multiplied in fewer steps of 64 columns.
+constexpr bool narrows(const TileConfig& config, int accumulators) {
+  return config.pingpong && config.columns > 128 && config.columns % 64 == 0 &&
+         config.cluster_columns == 1 && accumulators == 1;
+}
+
 // Which index of an operand is contiguous in memory.
 enum class OperandMajor { kContraction, kRows };
 

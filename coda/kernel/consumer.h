@@ -43,7 +43,7 @@ class Consumer {
       Accumulators accumulators;
       // The hand-over also keeps the parity waits unambiguous: all earlier blocks have arrived.
       if constexpr (K::kPingpong) hw::named_sync(kTurnBarrier + consumer_, 256);
-      multiply(accumulators, unit.blocks, before, turn, number + grid_.clusters < grid_.units);
+      multiply(accumulators, unit, before, turn, number + grid_.clusters < grid_.units);
       bool finishes = true;
       if constexpr (K::kSplits) {
         before += blocks_of(number) + (K::kPingpong ? blocks_of(number + grid_.clusters) : 0);
@@ -136,16 +136,38 @@ class Consumer {
     }
   }
 
-  // before: blocks that have passed through the stages.
-  CODA_DEVICE void multiply(Accumulators& accumulators, int blocks, uint32_t before, uint32_t turn,
-                            bool more) {
-    if (blocks == 0) {
+  CODA_DEVICE void multiply(Accumulators& accumulators, const Unit& unit, uint32_t before,
+                            uint32_t turn, bool more) {
+    if constexpr (K::kNarrows) {
+      const int inside = columns_inside(unit.tile);
+      if (inside <= 64) return multiply_first<64>(accumulators, unit.blocks, before, turn, more);
+      if (inside <= 128) return multiply_first<128>(accumulators, unit.blocks, before, turn, more);
+    }
+    multiply_first<K::kAllColumns>(accumulators, unit.blocks, before, turn, more);
+  }
+
+  CODA_DEVICE int columns_inside(uint32_t tile) const {
+    const TilePlace place =
+        tile_place(grid_, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
+    return grid_.columns.size[place.column_segment] - place.column;
+  }
+
+  static CODA_DEVICE void clear(Accumulators& accumulators, int first) {
+    CODA_UNROLL
+    for (int r = 0; r < K::kRowBlocks; ++r) {
       CODA_UNROLL
-      for (int r = 0; r < K::kRowBlocks; ++r) {
-        CODA_UNROLL
-        for (int i = 0; i < K::kRegisters; ++i) accumulators[r][i] = 0.0f;
+      for (int i = 0; i < K::kRegisters; ++i) {
+        if (i >= first) accumulators[r][i] = 0.0f;
       }
     }
+  }
+
+  // The first kColumns columns of the tile; the others become zero. before: blocks that have passed
+  // through the stages.
+  template <int kColumns>
+  CODA_DEVICE void multiply_first(Accumulators& accumulators, int blocks, uint32_t before,
+                                  uint32_t turn, bool more) {
+    if (blocks == 0) clear(accumulators, 0);
     const uint32_t empty = empty_barrier();
     const bool releases = hw::lane_again() < K::kLinks;
     uint32_t stage = before % K::kStages, phase = before / K::kStages & 1, last = 0;
@@ -153,7 +175,7 @@ class Consumer {
     for (int block = 0; block < blocks; ++block) {
       hw::mbarrier_wait(barriers_ + (K::kFull + stage) * 8, phase);
       pin(accumulators);
-      multiply_stage(accumulators, stage, block > 0);
+      multiply_stage<kColumns>(accumulators, stage, block > 0);
       pin(accumulators);
       hw::template wgmma_wait<1>();  // the block before has read its stage
       if (block > 0 && releases) release(empty + last * 8);
@@ -175,10 +197,12 @@ class Consumer {
     hw::template wgmma_wait<0>();
     pin(accumulators);
     if (blocks > 0 && releases) release(empty + last * 8);
+    clear(accumulators, kColumns / 2);
   }
 
   // Both majors hold 64 rows of A in 64 · 128 consecutive bytes; 16 contraction steps are 32 bytes
   // of a line, or 16 lines of a box.
+  template <int kColumns>
   CODA_DEVICE void multiply_stage(Accumulators& accumulators, uint32_t stage, bool accumulate) {
     constexpr hw::Contiguous kA = contiguous(K::kA), kB = contiguous(K::kB);
     constexpr uint32_t kStepA = kA == hw::Contiguous::kContraction ? 32 : 16 * 128;
@@ -193,9 +217,10 @@ class Consumer {
     for (int k = 0; k < kBlockDepth / 16; ++k) {
       CODA_UNROLL
       for (int r = 0; r < K::kRowBlocks; ++r) {
-        hw::template wgmma<typename K::Element, K::kAllColumns, kA, kB>(
-            accumulators[r], a + (r * 64 * kBlockDepth * 2 >> 4) + (k * kStepA >> 4),
-            b + (k * kStepB >> 4), k > 0 || accumulate);
+        hw::template wgmma<typename K::Element, kColumns, kA, kB>(
+            reinterpret_cast<float(&)[kColumns / 2]>(accumulators[r]),
+            a + (r * 64 * kBlockDepth * 2 >> 4) + (k * kStepA >> 4), b + (k * kStepB >> 4),
+            k > 0 || accumulate);
       }
     }
     hw::wgmma_commit();

@@ -22,6 +22,7 @@ struct KernelTraits {
   static constexpr int kAccumulators = accumulators_of<Program>();
   static constexpr int kColumns = kAllColumns / kAccumulators;  // of the ports' tensors
   static constexpr bool kPingpong = kTile.pingpong;
+  static constexpr bool kNarrows = narrows(kTile, kAccumulators);
   static constexpr int kConsumerRows = kPingpong ? kRows : kRows / 2;
   static constexpr int kRowBlocks = kConsumerRows / 64;
   static constexpr int kRegisters = kAllColumns / 2;  // accumulators of a thread per row block

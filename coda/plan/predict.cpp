@@ -33,6 +33,28 @@ double port_halves(const ProgramView& program) {
   return halves;
 }
 
+// What kernel, program and problem make of a tile of so many columns.
+struct TileCost {
+  double mainloop = 0, epilogue = 0;
+  // Pingpong: one consumer's epilogue runs under the other's mainloop, as far as it is that long.
+  double clocks(bool pingpong) const {
+    return pingpong ? std::max(mainloop, (mainloop + epilogue) / 2)
+                    : mainloop + kExposed * epilogue;
+  }
+};
+
+// Tiles one after another on the busiest cluster, in whole ones.
+double rounds(const kernel::Grid& grid, double narrow) {
+  const auto divide_up = [](uint32_t value, uint32_t by) { return (value + by - 1) / by; };
+  const uint32_t clusters = std::max(grid.clusters, 1u);
+  if (grid.narrow_begin == grid.tiles) return divide_up(grid.tiles, clusters);
+  const uint32_t others = grid.tiles - grid.narrow_begin - grid.narrow_first - grid.whole_rest;
+  const uint32_t beyond = others > grid.narrow_first ? others - grid.narrow_first : 0;
+  const double on_narrow = (1 + divide_up(others, clusters)) * narrow;
+  const double on_whole = grid.whole_rest > 0 ? 1 + divide_up(beyond, clusters) * narrow : 0;
+  return grid.narrow_begin / clusters + std::max(on_narrow, on_whole);
+}
+
 }  // namespace
 
 double predict_clocks(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
@@ -40,27 +62,30 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
   const kernel::TileConfig& tile = kernel.config;
   const kernel::Grid grid =
       make_grid(problem, tile, kernel.accumulators, clusters_at_once(tile, device.multiprocessors));
-  const double waves = std::ceil(static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u));
-
-  // A stage: blocks stacked along M share B, along N share A.
-  const double tensor = tile.rows / 128.0 * tile.columns / kTensorColumnsPerClock;
-  const double stage_bytes = 2.0 * kernel::kBlockDepth *
-                             (static_cast<double>(tile.rows) / tile.cluster_columns +
-                              static_cast<double>(tile.columns) / tile.cluster_rows);
+  const double waves = static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u);
   const double drift = 1 + kDrift *
                                std::min(1.0, static_cast<double>(problem.K()) / kDriftContraction) *
-                               std::min(1.0, waves / kDriftWaves);
-  const double mainloop =
-      grid.depth_blocks * std::max(kTensorSlack * tensor, stage_bytes / kL2BytesPerClock * drift);
-
+                               std::min(1.0, std::ceil(waves) / kDriftWaves);
   const double halves = port_halves(program);
-  const double elements =
-      static_cast<double>(tile.rows) * tile.columns / kernel.accumulators / (tile.pingpong ? 1 : 2);
-  const double epilogue = kTileClocks + elements * kPortClocks * halves;
-  // Pingpong: one consumer's epilogue runs under the other's mainloop, as far as it is that long.
-  const double per_tile = tile.pingpong ? std::max(mainloop, (mainloop + epilogue) / 2)
-                                        : mainloop + kExposed * epilogue;
-  const double compute = kStartClocks + waves * per_tile + (tile.pingpong ? epilogue : 0);
+
+  const auto cost = [&](int columns) {
+    // A stage: blocks stacked along M share B, along N share A.
+    const double tensor = tile.rows / 128.0 * columns / kTensorColumnsPerClock;
+    const double stage_bytes = 2.0 * kernel::kBlockDepth *
+                               (static_cast<double>(tile.rows) / tile.cluster_columns +
+                                static_cast<double>(columns) / tile.cluster_rows);
+    const double elements =
+        static_cast<double>(tile.rows) * columns / kernel.accumulators / (tile.pingpong ? 1 : 2);
+    return TileCost{
+        grid.depth_blocks * std::max(kTensorSlack * tensor, stage_bytes / kL2BytesPerClock * drift),
+        kTileClocks + elements * kPortClocks * halves};
+  };
+  const TileCost whole = cost(tile.columns);
+  const auto inside = static_cast<int>(problem.N() % tile.columns + 63) / 64 * 64;
+  const double per_tile = whole.clocks(tile.pingpong);
+  const double narrow = cost(inside).clocks(tile.pingpong) / per_tile;
+  const double compute =
+      kStartClocks + rounds(grid, narrow) * per_tile + (tile.pingpong ? whole.epilogue : 0);
 
   const double outputs = static_cast<double>(problem.M()) * static_cast<double>(problem.N());
   const double inputs =
