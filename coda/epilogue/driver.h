@@ -40,19 +40,18 @@ class Driver {
         for (uint32_t sub = 0; sub < K::kSubs; ++sub) {
           const uint32_t use = turn * K::kSubs + sub, set = use % K::kInputSets;
           hw::mbarrier_wait(input_full(set), use / K::kInputSets & 1);
-          if (!K::kOwesLast || sub + 1 < K::kSubs) hw::mbarrier_arrive(input_empty(set));
+          if (!K::kOwesLast || sub + K::kStoreLag < K::kSubs) {
+            hw::mbarrier_arrive(input_empty(set));
+          }
         }
       }
       hw::warp_sync();
     }
   }
 
-  // The last set of a tile whose stores have not been waited for (K::kOwesLast).
+  // The last sets of a tile, whose stores have not been waited for (K::kOwesLast).
   CODA_DEVICE void give_back_last() {
-    if (thread_.lane == 0) {
-      hw::template bulk_wait_read<0>();
-      hw::mbarrier_arrive(input_empty(K::kInputSets - 1));
-    }
+    if (thread_.lane == 0) give_back_lagging();
     hw::warp_sync();
   }
 
@@ -62,6 +61,15 @@ class Driver {
   }
   CODA_DEVICE uint32_t input_empty(uint32_t set) const {
     return barriers_ + (K::kInputEmpty + consumer_ * K::kInputSets + set) * 8;
+  }
+
+  // A tile's last sub-tile has the last set.
+  CODA_DEVICE void give_back_lagging() {
+    hw::template bulk_wait_read<0>();
+    CODA_UNROLL
+    for (int set = K::kInputSets - K::kStoreLag; set < K::kInputSets; ++set) {
+      hw::mbarrier_arrive(input_empty(static_cast<uint32_t>(set)));
+    }
   }
 
   template <int kSub>
@@ -112,7 +120,6 @@ class Driver {
   CODA_DEVICE void ship(uint32_t output) {
     constexpr int kBlock = kSub / K::kSubsAcross, kAcross = kSub % K::kSubsAcross;
     constexpr uint32_t kSet = kSub % K::kInputSets;
-    constexpr uint32_t kBefore = (kSub + K::kInputSets - 1) % K::kInputSets;
     if constexpr (K::kStaging.outputs > 0) hw::fence_proxy_async();
     hw::warp_sync();
     const int row = thread_.row + kBlock * 64, column = thread_.column + kAcross * K::kSubColumns;
@@ -128,16 +135,12 @@ class Driver {
         });
         hw::bulk_commit();
       }
-      // In place a set is given back when its stores have been read, one sub-tile later.
-      if constexpr (K::kInPlace && K::kInputSets > 1 && kSub > 0) {
-        hw::template bulk_wait_read<1>();
-        hw::mbarrier_arrive(input_empty(kBefore));
+      // In place a set is given back when its stores have been read, some sub-tiles later.
+      if constexpr (K::kInPlace && kSub >= K::kStoreLag) {
+        hw::template bulk_wait_read<K::kStoreLag>();
+        hw::mbarrier_arrive(input_empty((kSub - K::kStoreLag) % K::kInputSets));
       }
-      if constexpr (K::kInPlace &&
-                    (K::kInputSets == 1 || (kSub == K::kSubs - 1 && !K::kOwesLast))) {
-        hw::template bulk_wait_read<0>();
-        hw::mbarrier_arrive(input_empty(kSet));
-      }
+      if constexpr (K::kInPlace && kSub == K::kSubs - 1 && !K::kOwesLast) give_back_lagging();
     }
     hw::warp_sync();
   }

@@ -100,7 +100,7 @@ struct BufferSets {
   int inputs = 0, outputs = 0;
 };
 constexpr BufferSets fit_sets(int input_set, int output_set, int sub_tiles, int bytes) {
-  constexpr int kMost = 4;
+  constexpr int kMost = 6;
   BufferSets sets{input_set > 0 ? 1 : 0, output_set > 0 ? 1 : 0};
   const auto fits = [&](int in, int out) { return in * input_set + out * output_set <= bytes; };
   if (!fits(sets.inputs, sets.outputs)) return {-1, -1};

@@ -85,7 +85,10 @@ struct KernelTraits {
   static constexpr int kInputSets = kSets.inputs > 0 ? kSets.inputs : 1;
   static constexpr int kOutputSets = kSets.outputs > 0 ? kSets.outputs : 1;
   static constexpr bool kInPlace = kStaging.in_place;
-  // Where no other mainloop covers the epilogue, a tile's last set is given back under the next.
+  // Sub-tiles whose stores may still be reading their sets: a store waits behind the loads of the
+  // mainloop, so half of the sets are on their way out and half on their way in.
+  static constexpr int kStoreLag = kInputSets / 2;
+  // Where no other mainloop covers the epilogue, a tile's last sets are given back under the next.
   static constexpr bool kOwesLast = kInPlace && kInputSets > 1 && !kPingpong;
   static constexpr int kInputBytes = kSets.inputs * kStaging.input_set;
   static constexpr int kEpilogueBytes = kInputBytes + kSets.outputs * kStaging.output_set;
