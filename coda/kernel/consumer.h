@@ -41,9 +41,12 @@ class Consumer {
         before = (K::kPingpong ? 2 * turn + consumer_ : turn) * static_cast<uint32_t>(unit.blocks);
       }
       Accumulators accumulators;
+      const uint32_t inside = columns_inside(unit.tile);
       // The hand-over also keeps the parity waits unambiguous: all earlier blocks have arrived.
-      if constexpr (K::kPingpong) hw::named_sync(kTurnBarrier + consumer_, 256);
-      multiply(accumulators, unit, before, turn, number + grid_.clusters < grid_.units);
+      // What the barrier's number depends on is there before it: afterwards the tensor cores wait.
+      if constexpr (K::kPingpong) hw::named_sync(kTurnBarrier + consumer_ + (inside >> 31), 256);
+      const bool more = number + grid_.clusters < grid_.units;
+      multiply_inside(accumulators, inside, unit.blocks, before, turn, more);
       bool finishes = true;
       if constexpr (K::kSplits) {
         before += blocks_of(number) + (K::kPingpong ? blocks_of(number + grid_.clusters) : 0);
@@ -136,38 +139,36 @@ class Consumer {
     }
   }
 
-  CODA_DEVICE void multiply(Accumulators& accumulators, const Unit& unit, uint32_t before,
-                            uint32_t turn, bool more) {
+  CODA_DEVICE void multiply_inside(Accumulators& accumulators, uint32_t inside, int blocks,
+                                   uint32_t before, uint32_t turn, bool more) {
     if constexpr (K::kNarrows) {
-      const int inside = columns_inside(unit.tile);
-      if (inside <= 64) return multiply_first<64>(accumulators, unit.blocks, before, turn, more);
-      if (inside <= 128) return multiply_first<128>(accumulators, unit.blocks, before, turn, more);
+      if (inside <= 64) return multiply<64>(accumulators, blocks, before, turn, more);
+      if (inside <= 128) return multiply<128>(accumulators, blocks, before, turn, more);
     }
-    multiply_first<K::kAllColumns>(accumulators, unit.blocks, before, turn, more);
+    multiply<K::kAllColumns>(accumulators, blocks, before, turn, more);
   }
 
-  CODA_DEVICE int columns_inside(uint32_t tile) const {
+  // Of the tile's columns, those that the problem has.
+  CODA_DEVICE uint32_t columns_inside(uint32_t tile) const {
+    if constexpr (!K::kNarrows) return 0;
     const TilePlace place =
         tile_place(grid_, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
-    return grid_.columns.size[place.column_segment] - place.column;
+    return static_cast<uint32_t>(grid_.columns.size[place.column_segment] - place.column);
   }
 
-  static CODA_DEVICE void clear(Accumulators& accumulators, int first) {
-    CODA_UNROLL
-    for (int r = 0; r < K::kRowBlocks; ++r) {
-      CODA_UNROLL
-      for (int i = 0; i < K::kRegisters; ++i) {
-        if (i >= first) accumulators[r][i] = 0.0f;
+  // The first kColumns columns of the tile; what is in the others nobody looks at. before: blocks
+  // that have passed through the stages.
+  template <int kColumns>
+  CODA_DEVICE void multiply(Accumulators& accumulators, int blocks, uint32_t before, uint32_t turn,
+                            bool more) {
+    if (blocks <= 0) {
+      clear(accumulators);
+      if constexpr (K::kPingpong) {
+        // As a branch of its own: selects of all accumulators would take the hand-over's time.
+        if (more) hand_over();
+        return;
       }
     }
-  }
-
-  // The first kColumns columns of the tile; the others become zero. before: blocks that have passed
-  // through the stages.
-  template <int kColumns>
-  CODA_DEVICE void multiply_first(Accumulators& accumulators, int blocks, uint32_t before,
-                                  uint32_t turn, bool more) {
-    if (blocks == 0) clear(accumulators, 0);
     const uint32_t empty = empty_barrier();
     const bool releases = hw::lane_again() < K::kLinks;
     uint32_t stage = before % K::kStages, phase = before / K::kStages & 1, last = 0;
@@ -191,13 +192,20 @@ class Consumer {
     if constexpr (K::kOwesLast) {
       if (blocks == 0 && turn > 0) driver_.give_back_last();
     }
-    if constexpr (K::kPingpong) {
-      if (more) hw::named_arrive(kTurnBarrier + (consumer_ ^ 1), 256);
-    }
+    if (K::kPingpong && more) hand_over();
     hw::template wgmma_wait<0>();
     pin(accumulators);
     if (blocks > 0 && releases) release(empty + last * 8);
-    clear(accumulators, kColumns / 2);
+  }
+
+  CODA_DEVICE void hand_over() { hw::named_arrive(kTurnBarrier + (consumer_ ^ 1), 256); }
+
+  static CODA_DEVICE void clear(Accumulators& accumulators) {
+    CODA_UNROLL
+    for (int r = 0; r < K::kRowBlocks; ++r) {
+      CODA_UNROLL
+      for (int i = 0; i < K::kRegisters; ++i) accumulators[r][i] = 0.0f;
+    }
   }
 
   // Both majors hold 64 rows of A in 64 · 128 consecutive bytes; 16 contraction steps are 32 bytes
