@@ -21,11 +21,6 @@ struct Grid {
   int depth_blocks = 0;          // in all its segments
   uint32_t row_tiles = 0, column_tiles = 0, tiles = 0;
   uint32_t group = 1;  // tile rows that are walked together
-  // The whole tiles are walked in groups. Where the last column of tiles is narrow, it is left for
-  // the end: after `narrow_begin` whole tiles come `narrow_first` narrow ones, the last
-  // `whole_rest` whole tiles, and the other narrow ones.
-  uint32_t walked_columns = 0;
-  uint32_t narrow_begin = 0, narrow_first = 0, whole_rest = 0;
   uint32_t clusters = 0;
   // Units of work, which clusters take: tiles, or slices of their contraction.
   uint32_t units = 0, slices = 1;
@@ -56,33 +51,16 @@ CODA_HD int find_segment(const Axis& axis, int& tile) {
   return segment;
 }
 
-// Whether a tile is of the narrow column; it becomes its number among those of its kind.
-CODA_HD bool find_narrow(const Grid& grid, uint32_t& tile) {
-  if (tile < grid.narrow_begin) return false;
-  const uint32_t after = tile - grid.narrow_begin;
-  const bool whole = after >= grid.narrow_first && after < grid.narrow_first + grid.whole_rest;
-  tile = whole                       ? tile - grid.narrow_first
-         : after < grid.narrow_first ? after
-                                     : after - grid.whole_rest;
-  return !whole;
-}
-
 // Groups of `group` tile rows, walked column by column; every other group from right to left, so
 // that what was last in L2 is used first.
 CODA_HD TilePlace tile_place(const Grid& grid, uint32_t tile, int tile_rows, int tile_columns) {
-  int row, column;
-  if (find_narrow(grid, tile)) {
-    row = static_cast<int>(tile);
-    column = static_cast<int>(grid.walked_columns);
-  } else {
-    const uint32_t per_group = grid.group * grid.walked_columns;
-    const uint32_t group = tile / per_group, within = tile - group * per_group;
-    const uint32_t first = group * grid.group;
-    const uint32_t left = grid.row_tiles - first, rows = left < grid.group ? left : grid.group;
-    const uint32_t across = within / rows;
-    row = static_cast<int>(first + (within - across * rows));
-    column = static_cast<int>((group & 1) != 0 ? grid.walked_columns - 1 - across : across);
-  }
+  const uint32_t per_group = grid.group * grid.column_tiles;
+  const uint32_t group = tile / per_group, within = tile - group * per_group;
+  const uint32_t first = group * grid.group;
+  const uint32_t left = grid.row_tiles - first, rows = left < grid.group ? left : grid.group;
+  const uint32_t across = within / rows;
+  int row = static_cast<int>(first + (within - across * rows));
+  int column = static_cast<int>((group & 1) != 0 ? grid.column_tiles - 1 - across : across);
   TilePlace place;
   place.row_segment = find_segment(grid.rows, row);
   place.column_segment = find_segment(grid.columns, column);

@@ -43,24 +43,6 @@ uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int acc
   return best;
 }
 
-// Leaves a narrow last column of tiles for the end. Of the last round of whole tiles, those that are
-// left over come after the narrow ones, so that clusters with two narrow tiles have no whole one.
-void place_narrow(kernel::Grid& grid, const Problem& problem, const kernel::TileConfig& config,
-                  int accumulators) {
-  grid.walked_columns = grid.column_tiles;
-  grid.narrow_begin = grid.tiles;
-  const int64_t inside = problem.N() % config.columns;
-  const uint32_t whole = grid.tiles - grid.row_tiles;
-  if (!kernel::narrows(config, accumulators) || grid.columns.segments > 1 || grid.slices > 1 ||
-      inside == 0 || inside > config.columns - 64 || whole < grid.clusters) {
-    return;
-  }
-  grid.walked_columns = grid.column_tiles - 1;
-  grid.whole_rest = whole % grid.clusters;
-  grid.narrow_begin = whole - grid.whole_rest;
-  grid.narrow_first = std::min(grid.row_tiles, grid.clusters - grid.whole_rest);
-}
-
 }  // namespace
 
 ClusterTile cluster_tile(const kernel::TileConfig& config, int accumulators) {
@@ -89,7 +71,6 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.units = grid.tiles * grid.slices;
   grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
-  place_narrow(grid, problem, config, accumulators);
   return grid;
 }
 

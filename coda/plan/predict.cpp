@@ -43,18 +43,6 @@ struct TileCost {
   }
 };
 
-// Tiles one after another on the busiest cluster, in whole ones.
-double rounds(const kernel::Grid& grid, double narrow) {
-  const auto divide_up = [](uint32_t value, uint32_t by) { return (value + by - 1) / by; };
-  const uint32_t clusters = std::max(grid.clusters, 1u);
-  if (grid.narrow_begin == grid.tiles) return divide_up(grid.tiles, clusters);
-  const uint32_t others = grid.tiles - grid.narrow_begin - grid.narrow_first - grid.whole_rest;
-  const uint32_t beyond = others > grid.narrow_first ? others - grid.narrow_first : 0;
-  const double on_narrow = (1 + divide_up(others, clusters)) * narrow;
-  const double on_whole = grid.whole_rest > 0 ? 1 + divide_up(beyond, clusters) * narrow : 0;
-  return grid.narrow_begin / clusters + std::max(on_narrow, on_whole);
-}
-
 }  // namespace
 
 double predict_clocks(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
@@ -62,10 +50,10 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
   const kernel::TileConfig& tile = kernel.config;
   const kernel::Grid grid =
       make_grid(problem, tile, kernel.accumulators, clusters_at_once(tile, device.multiprocessors));
-  const double waves = static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u);
+  const double waves = std::ceil(static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u));
   const double drift = 1 + kDrift *
                                std::min(1.0, static_cast<double>(problem.K()) / kDriftContraction) *
-                               std::min(1.0, std::ceil(waves) / kDriftWaves);
+                               std::min(1.0, waves / kDriftWaves);
   const double halves = port_halves(program);
 
   const auto cost = [&](int columns) {
@@ -81,11 +69,14 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
         kTileClocks + elements * kPortClocks * halves};
   };
   const TileCost whole = cost(tile.columns);
+  double per_tile = whole.clocks(tile.pingpong);
+  // A cluster has about as many ragged tiles as any other.
   const auto inside = static_cast<int>(problem.N() % tile.columns + 63) / 64 * 64;
-  const double per_tile = whole.clocks(tile.pingpong);
-  const double narrow = cost(inside).clocks(tile.pingpong) / per_tile;
-  const double compute =
-      kStartClocks + rounds(grid, narrow) * per_tile + (tile.pingpong ? whole.epilogue : 0);
+  if (kernel::narrows(tile, kernel.accumulators) && inside > 0) {
+    const double ragged = cost(inside).clocks(tile.pingpong);
+    per_tile -= (per_tile - ragged) / grid.column_tiles;
+  }
+  const double compute = kStartClocks + waves * per_tile + (tile.pingpong ? whole.epilogue : 0);
 
   const double outputs = static_cast<double>(problem.M()) * static_cast<double>(problem.N());
   const double inputs =
