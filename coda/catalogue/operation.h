@@ -4,6 +4,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <string_view>
 #include <typeindex>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct Operation {
   std::vector<Variant> variants;
   reference::Formula reference = nullptr;
   std::vector<std::string> exact;  // outputs that small integers give exactly
+  bool has_operands = true;        // else no GEMM: ports alone, and a call's operands are left out
 };
 
 template <class P>
@@ -71,7 +73,7 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
 }
 
 std::span<const Operation* const> operations();
-const Operation& find_operation(const std::string& name);  // throws coda::Error, naming the nearest
-const Variant& find_variant(const Operation& operation, const std::string& name);  // likewise
+const Operation& find_operation(std::string_view name);  // throws coda::Error, naming the nearest
+const Variant& find_variant(const Operation& operation, std::string_view name);  // likewise
 
 }  // namespace coda::catalogue

@@ -41,7 +41,7 @@ plan::Device ask_device(int device) {
   ask(minor, cudaDevAttrComputeCapabilityMinor);
   ask(result.multiprocessors, cudaDevAttrMultiProcessorCount);
   if (major != 9) {  // sm_90a code runs on nothing else
-    throw Error(
+    throw DeviceError(
         fmt::format("expected a GPU of compute capability 9.0 (Hopper), device {} has {}.{}",
                     device, major, minor));
   }
@@ -127,7 +127,7 @@ plan::SlicedChoice choose_within(std::span<const plan::KernelEntry> kernels,
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // said here, not by the next call that somebody makes
-  throw Error(
+  throw DeviceError(
       fmt::format("{}: {} ({})", call, cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 
@@ -180,13 +180,17 @@ void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView
     launch.slices = choice.slices;
     launch.workspace = target.workspace;
   }
+  const auto with_problem = [&](const Error& error) {
+    return fmt::format("{}: M = {}, N = {}, K = {}, configuration {}: {}", view.name, problem.M(),
+                       problem.N(), problem.K(), plan::config_name(kernel.config), error.what());
+  };
   try {
     const CurrentDevice current(target.device);
     kernel.launch(launch, &target);
+  } catch (const DeviceError& error) {
+    throw DeviceError(with_problem(error));
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: M = {}, N = {}, K = {}, configuration {}: {}", view.name,
-                            problem.M(), problem.N(), problem.K(), plan::config_name(kernel.config),
-                            error.what()));
+    throw Error(with_problem(error));
   }
 }
 
