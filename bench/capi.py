@@ -3,9 +3,9 @@
     coda = Coda()
     coda.run("linear_swiglu", "bf16", x, pair(gate, up), out=a)
 
-An operand is a tensor, or rows(...), contraction(...), pair(...), halves(...) of some. An argument is a
-tensor, a tuple of tensors (one per segment of the port), or a number; in names, `__` is the dot of
-rstd.epsilon, and None leaves an argument out.
+An operand is a tensor, or rows(...), contraction(...), pair(...), halves(...) of some. An argument
+is a tensor, a tuple of tensors (one per segment of the port), or a number; in names, `__` is the
+dot of rstd.epsilon, and None leaves an argument out.
 """
 
 import ctypes

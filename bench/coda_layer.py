@@ -1,4 +1,5 @@
-"""The layer without attention as coda's operations (F1-F4 forward, B0-B7 backward), each a function.
+"""The layer without attention as coda's operations (F1-F4 forward, B0-B7 backward), each a
+function.
 
 The norms' weights are kept beside the weights (`kept`: producers store x⊙γ too) or folded into them
 (`folded`: W' = W⊙γ, made once per update of the weights by `fold`).
@@ -37,7 +38,7 @@ class Recorder:
 
 
 class CodaLayer:
-    """`run` is called like Coda.run for every operation; tensors are allocated as they are needed."""
+    """`run` is called like Coda.run for every operation; tensors are allocated when needed."""
 
     def __init__(self, run: Callable, shape: Shape, t: Tensors, rotation: Rotation, folded: bool):
         self.run, self.shape, self.t, self.rotation, self.folded = run, shape, t, rotation, folded

@@ -1,13 +1,15 @@
-"""A LLaMA layer without attention, forward and backward: coda beside PyTorch and beside its bare GEMMs.
+"""A LLaMA layer without attention, forward and backward: coda beside PyTorch and beside its bare
+GEMMs.
 
     python bench/layer.py --json bench/results/layer_h200.json                  # GPU
     python bench/layer.py --device cpu --json bench/results/layer_cpu.json
 
-Contenders take turns in one process (race.py): coda with norm weights kept and folded, torch.compile (on
-the CPU eager too), and the layer's GEMMs alone by torch.mm into given memory. `inference` is a forward
-pass that keeps nothing; `forward` keeps what `backward` reads. Folding γ into the weights happens once
-per update of the weights; it is measured as `fold` and is in no other figure. First, every gradient is
-compared with autograd in fp64: none is timed that is more than twice as far off as eager PyTorch.
+Contenders take turns in one process (race.py): coda with norm weights kept and folded,
+torch.compile (on the CPU eager too), and the layer's GEMMs alone by torch.mm into given memory.
+`inference` is a forward pass that keeps nothing; `forward` keeps what `backward` reads. Folding γ
+into the weights happens once per update of the weights; it is measured as `fold` and is in no other
+figure. First, every gradient is compared with autograd in fp64: none is timed that is more than
+twice as far off as eager PyTorch.
 """
 
 import argparse

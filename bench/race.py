@@ -1,9 +1,9 @@
 """Contenders that take turns in one process.
 
-A contender is a list of phases that follow each other (forward, backward); each is timed by itself. On
-a GPU a turn lasts about 16 ms, so that the clock which the neighbours left does not count: its first half
-is not timed. Nobody waits for the GPU inside a round: launches are asynchronous on both sides, and no
-CUDA graph is used by either.
+A contender is a list of phases that follow each other (forward, backward); each is timed by itself.
+On a GPU a turn lasts about 16 ms, so that the clock which the neighbours left does not count: its
+first half is not timed. Nobody waits for the GPU inside a round: launches are asynchronous on both
+sides, and no CUDA graph is used by either.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The layer without attention in PyTorch: from the attention's output to the next q, k and v, with
-gradients by autograd, and its bare GEMMs. Weights are joined (gate above up; q, k, v), which is PyTorch's
-faster way; coda takes the parts, which are the tensors of a checkpoint.
+gradients by autograd, and its bare GEMMs. Weights are joined (gate above up; q, k, v), which is
+PyTorch's faster way; coda takes the parts, which are the tensors of a checkpoint.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Shape:
 
 
 def llama_shape(tokens: int, hidden: int) -> Shape:
-    """As the CODA paper has them: a head for every 128 columns, F = 8h/3 up to a multiple of 256."""
+    """As in the CODA paper: a head for every 128 columns, F = 8h/3 up to a multiple of 256."""
     ffn = (hidden * 8 // 3 + 255) // 256 * 256
     return Shape(tokens, hidden, ffn, hidden // HEAD_DIM, hidden // HEAD_DIM)
 
