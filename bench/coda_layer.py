@@ -97,7 +97,7 @@ class CodaLayer:
         q, k, v = (self.new(self.shape.tokens, n) for n in self.shape.widths)
         weights = halves(self.shape.head_dim, *self.halves_of_qkv(self.qkv))
         angles = dict(inv_freq=self.rotation.inv_freq, positions=self.rotation.positions)
-        ports = dict(q=q, k=k, v=v, **angles, **self.row_factor(s.squares))
+        ports = dict(out=(q, k, v), **angles, **self.row_factor(s.squares))
         self.run("linear_rope", self.type, s.scaled, weights, **ports)
         return SimpleNamespace(q=q, k=k, v=v)
 

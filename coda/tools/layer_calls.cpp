@@ -224,8 +224,8 @@ void LayerCalls::add_forward() {
   qkv.halved = true;
   qkv.head_dim = sizes_.head_dim;
   for (int i = 0; i < qkv.segments; ++i) qkv.part[1][i] = qkv.part[0][i];
-  arguments = {port("inv_freq", "inv_freq"), port("positions", "positions"), port("q", "q"),
-               port("k", "k"), port("v", "v")};
+  arguments = {port("inv_freq", "inv_freq"), port("positions", "positions"),
+               {"out", {view("q"), view("k"), view("v")}}};
   append(arguments, row_factor("squares2"));
   add("linear_rope", type_name_, operand(Cut::kNone, {next + "2"}), qkv, arguments);
 }
