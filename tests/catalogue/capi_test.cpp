@@ -132,6 +132,16 @@ TEST_F(CApi, RefusesNames) {
   expect_refused(run(), {"name", "null"});
 }
 
+TEST_F(CApi, RefusesAnUnknownActivation) {
+  b_operand = {&b_tensor, &b2_tensor, 1, CODA_CUT_NONE, 0};
+  arguments.push_back({"activation", nullptr, 0, 4.0});
+  expect_refused(run("linear_swiglu"), {"'activation'", "0 to 3", "got 4"});
+  arguments.back().number = 1.5;
+  expect_refused(run("linear_swiglu"), {"'activation'", "int32", "1.5"});
+  arguments.back().number = 3;
+  EXPECT_EQ(run("linear_swiglu"), CODA_OK) << coda_last_error();
+}
+
 TEST_F(CApi, RefusesTypes) {
   expect_refused(run("linear", "bf16"), {"'A'", "bf16", "fp32"});
   a_tensor.dtype = 99;
