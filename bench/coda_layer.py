@@ -114,10 +114,10 @@ class CodaLayer:
     def rope_backward(self, saved: SimpleNamespace, dq, dk, dv) -> SimpleNamespace:
         """B0: gradients before the rotation, times the row factor, and the row sums of z·dz."""
         z = SimpleNamespace(parts=tuple(self.new(self.shape.tokens, n) for n in self.shape.widths))
-        z.dots = self.partials(1, self.shape.tokens)
+        z.dots = self.partials(self.shape.heads + 2 * self.shape.kv_heads, self.shape.tokens)
         h = saved.heads
         values = dict(q=h.q, k=h.k, v=h.v, dq=dq, dk=dk, dv=dv)
-        outputs = dict(zip(("dzq", "dzk", "dzv"), z.parts), dots=z.dots)
+        outputs = dict(zip(("dzq", "dzk", "dzv"), z.parts), sums=z.dots)
         angles = dict(inv_freq=self.rotation.inv_freq, positions=self.rotation.positions)
         factor = self.row_factor(saved.two.squares)
         ports = dict(**values, **angles, **outputs, **factor, head_dim=self.shape.head_dim)

@@ -208,7 +208,8 @@ class Driver {
     for_each_port(arguments_.program, [&](const auto& port, auto index) {
       using P = stdlib::remove_cvref_t<decltype(port)>;
       constexpr int kIndex = decltype(index)::value;
-      if constexpr (P::kKind == PortKind::kRowReduce) {
+      if constexpr (P::kKind == PortKind::kRowReduce &&
+                    (!P::kOptional || (K::kGiven >> kIndex & 1) != 0)) {
         static_assert(K::kColumns % P::kWidth == 0, "coda: a tile holds whole row partials");
         if constexpr (kEnd % P::kWidth == 0) {
           using Reduction = typename P::Reduction;
@@ -222,16 +223,14 @@ class Driver {
           const uint32_t lane = hw::lane_again();
           const int first = thread_.column + kEnd - P::kWidth;
           const int row = thread_.row + kBlock * 64 + static_cast<int>(lane >> 2);
-          if ((K::kGiven >> kIndex & 1) != 0 || !P::kOptional) {
-            const auto& view = port.view[0];
-            const int before =
-                P::kWidth == kPartialWidth ? thread_.row_partial : thread_.wide_row_partial;
-            const int64_t part = before + first / P::kWidth;
-            auto* to = view.data + part * view.ld + thread_.row_origin + row;
-            if ((lane & 3) == 0 && first < thread_.columns_end) {
-              if (row < thread_.rows_end) to[0] = state[0];
-              if (row + 8 < thread_.rows_end) to[8] = state[1];
-            }
+          const auto& view = port.view[0];
+          const int before =
+              P::kWidth == kPartialWidth ? thread_.row_partial : thread_.wide_row_partial;
+          const int64_t part = before + first / P::kWidth;
+          auto* to = view.data + part * view.ld + thread_.row_origin + row;
+          if ((lane & 3) == 0 && first < thread_.columns_end) {
+            if (row < thread_.rows_end) to[0] = state[0];
+            if (row + 8 < thread_.rows_end) to[8] = state[1];
           }
           state[0] = state[1] = Reduction::template identity<float>();
         }

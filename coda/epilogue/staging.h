@@ -46,6 +46,7 @@ struct Staging {
   int input_set = 0, output_set = 0;  // bytes; in place, inputs and outputs share input_set
   int vector_bytes = 0;
   int column_bytes = 0;  // of one warp
+  bool reduces_rows = false;
   bool in_place = false;
 };
 
@@ -78,17 +79,22 @@ constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_c
         s.column_offset[i] = s.column_bytes;
         s.column_bytes += tile_columns * infos[i].state_floats * 4;
         break;
-      case PortKind::kScalar:
-      case PortKind::kRowReduce: break;
+      case PortKind::kRowReduce: s.reduces_rows = true; break;
+      case PortKind::kScalar: break;
     }
   }
   s.in_place = in_place && s.inputs > 0 && s.outputs > 0;
   for (int k = 0; k < s.inputs || k < s.outputs; ++k) {
     const int in = k < s.inputs ? elements * infos[input_place[k]].bytes : 0;
     const int out = k < s.outputs ? elements * infos[output_place[k]].bytes : 0;
+    // An output whose elements have another size than the input's would overwrite columns, and other
+    // warps' lines, that have not been read yet: it lies behind the input.
+    const int behind = in == out ? 0 : in;
     if (k < s.inputs) s.tile_offset[input_place[k]] = s.input_set;
-    if (k < s.outputs) s.tile_offset[output_place[k]] = s.in_place ? s.input_set : s.output_set;
-    s.input_set += s.in_place ? (in > out ? in : out) : in;
+    if (k < s.outputs) {
+      s.tile_offset[output_place[k]] = s.in_place ? s.input_set + behind : s.output_set;
+    }
+    s.input_set += s.in_place ? behind + out : in;
     s.output_set += s.in_place ? 0 : out;
   }
   return s;

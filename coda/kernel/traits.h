@@ -64,7 +64,7 @@ struct KernelTraits {
   static_assert((kSubColumns == 32 || kSubColumns == 64) && kColumns % kSubColumns == 0);
   static constexpr epilogue::Staging<Program> kStaging =
       epilogue::stage_ports<Program>(kGiven, kConsumerRows, kColumns, kSubColumns, kTile.in_place);
-  static constexpr bool kReducesRows = detail::has_port_of<Program>(PortKind::kRowReduce);
+  static constexpr bool kReducesRows = kStaging.reduces_rows;
   static constexpr bool kReducesColumns = kStaging.column_bytes > 0;
   static_assert(!kReducesRows || kColumns % 64 == 0,
                 "coda: a reducing program needs whole partials");

@@ -27,6 +27,10 @@ using WeightGrad =  // dW = dZᵀ X: A stored [K, M], B stored [K, N], in slices
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows, kernel::OperandMajor::kRows,
                          kGiven, true>;
 template <class P, class T, int kTile, uint32_t kGiven = 0>
+using WholeWeightGrad =  // likewise, the contraction whole: what reduces columns has no slices
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows, kernel::OperandMajor::kRows,
+                         kGiven>;
+template <class P, class T, int kTile, uint32_t kGiven = 0>
 using TransposedA =  // A stored [K, M], B [N, K]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows,
                          kernel::OperandMajor::kContraction, kGiven>;

@@ -19,6 +19,8 @@ struct PortView {
   int partial_width = 0;                 // of reductions
   TensorView view[kMaxSegments];         // of everything but scalars
   const void* scalar_pointer = nullptr;  // of scalars, where not given by value
+  int choices = 0;                       // of a Choice: how many
+  int32_t choice = 0;                    // and which one
 };
 
 struct ProgramView {
@@ -47,6 +49,10 @@ ProgramView describe(const P& program) {
     view.segments = PortType::kSegments;
     if constexpr (PortType::kKind == PortKind::kScalar) {
       view.scalar_pointer = port.pointer;
+      if constexpr (requires { PortType::kChoices; }) {
+        view.choices = PortType::kChoices;
+        view.choice = port.value;
+      }
     } else {
       for (int i = 0; i < PortType::kSegments; ++i) view.view[i] = erase(port.view[i]);
     }

@@ -106,6 +106,16 @@ struct Scalar {
   CODA_HD Element get() const { return pointer != nullptr ? *pointer : value; }
 };
 
+// Which of several ways a program computes, 0 to kLast: the same for every element, so that the
+// program branches on it. By value only: validate() refuses a number that is none of them.
+template <class EnumType, EnumType kLast>
+struct Choice : Scalar<int32_t> {
+  static constexpr int kChoices = static_cast<int>(kLast) + 1;
+  constexpr Choice() = default;
+  constexpr Choice(EnumType choice) : Scalar<int32_t>(static_cast<int32_t>(choice)) {}
+  CODA_HD EnumType chosen() const { return static_cast<EnumType>(value); }
+};
+
 // One value per row, finished from the partials of another program's RowReduce: no kernel runs in
 // between.
 template <class FinishType>

@@ -193,6 +193,13 @@ Problem check_operands(const ProgramView& program, const OperandView& a, const O
   return problem;
 }
 
+void check_choice(const ProgramView& program, const PortView& port) {
+  const std::string expected = fmt::format("a number from 0 to {}", port.choices - 1);
+  if (port.scalar_pointer != nullptr) fail(program, port.name, expected, "a pointer to one");
+  if (port.choice < 0 || port.choice >= port.choices)
+    fail(program, port.name, expected, fmt::format("{}", port.choice));
+}
+
 void check_port(const ProgramView& program, const PortView& port, const Problem& problem) {
   if (!port.given) {
     if (!port.optional)
@@ -206,6 +213,7 @@ void check_port(const ProgramView& program, const PortView& port, const Problem&
       fail(program, port.name, fmt::format("data aligned to {} bytes", port.alignment),
            fmt::format("address {}", fmt::ptr(port.scalar_pointer)));
     }
+    if (port.choices > 0) check_choice(program, port);
     return;
   }
   if (port.paired && problem.head_dim == 0)

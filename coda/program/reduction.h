@@ -77,6 +77,16 @@ struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
   }
 };
 
+// The mean of a row from its partial sums: Σx/width.
+struct Mean {
+  using Reduction = Sum;
+  static constexpr const char* parameter_names[] = {"width"};
+  float width = 1.0f;
+
+  CODA_HD float finish(float sum) const { return sum / width; }
+  CODA_HD float derivative(float) const { return 1.0f / width; }
+};
+
 // RMSNorm's row factor from the partial sums of squares: (Σx²/width + ε)^(-1/2).
 struct ReciprocalRms {
   using Reduction = Sum;

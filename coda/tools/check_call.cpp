@@ -111,7 +111,7 @@ void CheckedCall::add_port(const PortView& port, Random& random) {
   const Problem& problem = case_.problem;
   Argument argument{port.name, {}, 0};
   const bool input = is_input(port.kind);
-  if (port.kind == PortKind::kScalar && random.chance(0.5)) {
+  if (port.kind == PortKind::kScalar && (port.choices > 0 || random.chance(0.5))) {
     argument.number = case_.numbers.at(port.name);
     call_.arguments.push_back(argument);
     return;

@@ -120,6 +120,7 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
 }
 
 double draw_number(const Case& c, const PortView& port, Random& random) {
+  if (port.choices > 0) return static_cast<double>(random.between(0, port.choices - 1));
   double value = 0;
   if (c.data == Data::kIntegers) {
     value = random.pick(std::array{-1.0, 0.0, 0.5, 1.0, 2.0});

@@ -41,10 +41,12 @@ class CudaWorkload {
            const catalogue::Call& call, const GemmRequest& baseline);
   void add_forward();
   void add_gradients();
+  void add_input_gradients();
+  void add_weight_gradients();
 
   Shape shape_;
   std::vector<CudaBuffer> memory_;
-  void *x_, *w_, *dz_, *residual_, *gamma_, *partials_, *squares_, *dw_;
+  void *x_, *w_, *dz_, *residual_, *up_, *gamma_, *partials_, *squares_, *dgamma_, *dw_;
   void* out_[3];
   std::vector<CudaCase> cases_;
 };

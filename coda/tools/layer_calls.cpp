@@ -144,7 +144,7 @@ void LayerCalls::make_gradients() {
   one("dgamma1", 1, h);
   one("dgamma2", 1, h);
   stack("dots1", DType::kFp32, M, {{"dots1", parts_of(ffn)}});
-  stack("dots2", DType::kFp32, M, {{"dots2", 1}});
+  stack("dots2", DType::kFp32, M, {{"dots2", sizes_.heads + 2 * sizes_.kv_heads}});
   const int64_t qkv_parts = parts_of(attended) + 2 * parts_of(kv);
   const int64_t parts1 = folded_ ? 2 * parts_of(ffn) : parts_of(M),
                 parts2 = folded_ ? qkv_parts : parts_of(M);
@@ -224,7 +224,8 @@ void LayerCalls::add_forward() {
   qkv.halved = true;
   qkv.head_dim = sizes_.head_dim;
   for (int i = 0; i < qkv.segments; ++i) qkv.part[1][i] = qkv.part[0][i];
-  arguments = {port("inv_freq", "inv_freq"), port("positions", "positions"),
+  arguments = {port("inv_freq", "inv_freq"),
+               port("positions", "positions"),
                {"out", {view("q"), view("k"), view("v")}}};
   append(arguments, row_factor("squares2"));
   add("linear_rope", type_name_, operand(Cut::kNone, {next + "2"}), qkv, arguments);
@@ -273,7 +274,7 @@ void LayerCalls::add_backward() {
                      port("dzq", "zq"),
                      port("dzk", "zk"),
                      port("dzv", "zv"),
-                     port("dots", "dots2"),
+                     port("sums", "dots2"),
                      {"head_dim", {}, static_cast<double>(sizes_.head_dim)}});
   add("rope_backward", type_name_, {}, {}, arguments);
   add_norm_backward({"zq", "zk", "zv"}, {fold + "wq", fold + "wk", fold + "wv"}, "dx2", "2");  // B1

@@ -17,6 +17,16 @@ TEST_F(CApi, RefusesNames) {
   expect_refused(run(), {"name", "null"});
 }
 
+TEST_F(CApi, RefusesAnUnknownActivation) {
+  b_operand = {&b_tensor, &b2_tensor, 1, CODA_CUT_NONE, 0};
+  arguments.push_back({"activation", nullptr, 0, 4.0});
+  expect_refused(run("linear_swiglu"), {"'activation'", "0 to 3", "got 4"});
+  arguments.back().number = 1.5;
+  expect_refused(run("linear_swiglu"), {"'activation'", "int32", "1.5"});
+  arguments.back().number = 3;
+  EXPECT_EQ(run("linear_swiglu"), CODA_OK) << coda_last_error();
+}
+
 TEST_F(CApi, RefusesTypes) {
   expect_refused(run("linear", "bf16"), {"'A'", "bf16", "fp32"});
   a_tensor.dtype = 99;
@@ -147,6 +157,7 @@ TEST_F(CApi, TakesOptionsOfALaterVersion) {
   expect_refused(run("linear", nullptr, &options.known), {"options.size", "later version"});
 }
 
+// Host memory, whether or not there is a GPU: a clear answer, and nothing is touched.
 TEST_F(CApi, SaysWhyCudaIsNotPossible) {
   coda_options options = defaults();
   options.device = CODA_CUDA;

@@ -72,7 +72,6 @@ TEST_F(CApi, ReadsColumnMajor) {
   for (int64_t j = 0; j < kN; ++j) ASSERT_EQ(out[static_cast<size_t>(j)], dot(a, 0, b, j));
 }
 
-// Host memory, whether or not there is a GPU: a clear answer, and nothing is touched.
 TEST_F(CApi, WantsNoWorkspaceOnTheCpu) {
   int64_t bytes = -1;
   const auto ask = [&](const char* operation, int64_t* where) {
