@@ -1,6 +1,6 @@
 #include "coda/tools/layer_calls.h"
 
-#include <fmt/format.h>
+#include <utility>
 
 #include "coda/tools/layer_reference.h"
 
@@ -33,53 +33,6 @@ LayerCalls::LayerCalls(const LayerSizes& sizes, DType type, bool folded,
   add_backward();
 }
 
-// Tensors
-
-void LayerCalls::stack(const std::string& whole, DType type, int64_t columns, const Named& parts) {
-  int64_t rows = 0;
-  for (const auto& [name, count] : parts) {
-    names_[name] = {tensors_.size(), rows, count};
-    rows += count;
-  }
-  names_[whole] = {tensors_.size(), 0, rows};
-  const int64_t pitch = (columns + 7) / 8 * 8 + 8;  // 16 bytes, as a GPU wants them
-  tensors_.emplace_back(
-      TensorView{nullptr, type, rows, columns, pitch, Major::kRow, dtype_bytes(type)}, 0);
-}
-
-TensorView LayerCalls::view(const std::string& name) const {
-  const Rows& rows = names_.at(name);
-  TensorView result = tensors_[rows.tensor].view();
-  result.data =
-      static_cast<const std::byte*>(result.data) + rows.begin * result.ld * result.element_bytes;
-  result.rows = rows.count;
-  return result;
-}
-
-std::vector<std::span<std::byte>> LayerCalls::memory() {
-  std::vector<std::span<std::byte>> result;
-  for (GuardedTensor& tensor : tensors_) result.emplace_back(tensor.bytes());
-  return result;
-}
-
-reference::Array LayerCalls::result(const std::string& name) const {
-  const Rows& rows = names_.at(name);
-  const GuardedTensor& tensor = tensors_[rows.tensor];
-  reference::Array result(rows.count, tensor.view().columns);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < result.columns; ++j) result(i, j) = tensor.get(rows.begin + i, j);
-  }
-  return result;
-}
-
-std::string LayerCalls::damage() const {
-  for (const auto& [name, rows] : names_) {
-    const std::string found = tensors_[rows.tensor].damage();
-    if (!found.empty()) return fmt::format("{}: {}", name, found);
-  }
-  return "";
-}
-
 void LayerCalls::make_inputs(const reference::Arrays& inputs) {
   const int64_t M = sizes_.tokens, h = sizes_.hidden, kv = sizes_.kv_heads * sizes_.head_dim,
                 attended = sizes_.heads * sizes_.head_dim;
@@ -100,14 +53,7 @@ void LayerCalls::make_inputs(const reference::Arrays& inputs) {
   one("dq", type_, M, attended);
   one("dk", type_, M, kv);
   one("dv", type_, M, kv);
-  for (const auto& [name, array] : inputs) {
-    const Rows& rows = names_.at(name);
-    for (int64_t i = 0; i < array.rows; ++i) {
-      for (int64_t j = 0; j < array.columns; ++j) {
-        tensors_[rows.tensor].set(rows.begin + i, j, array(i, j));
-      }
-    }
-  }
+  for (const auto& [name, values] : inputs) set(name, values);
 }
 
 void LayerCalls::make_activations() {

@@ -1,16 +1,11 @@
 // The layer of layer_reference.h as a list of catalogue calls on tensors in host memory: F1 to F4, then
 // B0 to B7, in the order in which they run.
 #pragma once
-#include <cstddef>
-#include <deque>
-#include <map>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "coda/catalogue/operation.h"
-#include "coda/tools/guarded_tensor.h"
+#include "coda/tools/stacked_tensors.h"
 
 namespace coda::tools {
 
@@ -24,30 +19,17 @@ struct LayerCall {
   catalogue::Call call;
 };
 
-class LayerCalls {
+class LayerCalls : public StackedTensors {  // named as by layer_reference()
  public:
   // inputs: as layer_reference() takes them, already numbers of the type. The norms' weights are kept,
   // or folded into the weights behind them by the first calls.
   LayerCalls(const LayerSizes& sizes, DType type, bool folded, const reference::Arrays& inputs);
-  LayerCalls(const LayerCalls&) = delete;
-  LayerCalls& operator=(const LayerCalls&) = delete;
 
   const std::vector<LayerCall>& calls() const { return calls_; }
-  std::vector<std::span<std::byte>> memory();
-  reference::Array result(const std::string& name) const;  // named as by layer_reference()
-  std::string damage() const;                              // beside a tensor, or nothing
 
  private:
-  struct Rows {  // some of a tensor's
-    size_t tensor = 0;
-    int64_t begin = 0, count = 0;
-  };
-  using Named = std::vector<std::pair<std::string, int64_t>>;  // rows
   using Names = std::vector<std::string>;
 
-  // One tensor of several names, one above the other; `whole` names all of it.
-  void stack(const std::string& whole, DType type, int64_t columns, const Named& parts = {});
-  TensorView view(const std::string& name) const;
   Argument port(const char* name, const std::string& tensor) const;
   OperandView operand(Cut cut, const Names& names, bool transposed = false) const;
   void add(const char* operation, const std::string& variant, const OperandView& a,
@@ -71,8 +53,6 @@ class LayerCalls {
   DType type_;
   std::string type_name_, form_;
   bool folded_;
-  std::deque<GuardedTensor> tensors_;
-  std::map<std::string, Rows> names_;
   std::vector<LayerCall> calls_;
 };
 
