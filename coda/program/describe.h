@@ -19,6 +19,9 @@ struct PortView {
   int partial_width = 0;                 // of reductions
   TensorView view[kMaxSegments];         // of everything but scalars
   const void* scalar_pointer = nullptr;  // of scalars, where not given by value
+  // Where the kind says no more than in or out, of operations that are no GEMM program:
+  std::string shape = {};  // "[V, h]"
+  bool updated = false;    // an output that may be read first
 };
 
 struct ProgramView {
