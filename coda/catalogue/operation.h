@@ -8,6 +8,7 @@
 #include <typeindex>
 #include <vector>
 
+#include "coda/catalogue/draw.h"
 #include "coda/cpu/run.h"
 #include "coda/plan/kernel_entry.h"
 #include "coda/program/bind.h"
@@ -44,6 +45,7 @@ struct Variant {
   // What run_cuda asks of the target's workspace.
   int64_t (*cuda_workspace_bytes)(const Call& call, const cuda::Target& target) = nullptr;
   std::type_index type = typeid(void);  // of the program; simulated.h finds its kernels by it
+  Draw draw = nullptr;                  // cases, where they do not follow from the ports
 };
 
 struct Operation {
@@ -53,7 +55,7 @@ struct Operation {
   std::vector<Variant> variants;
   reference::Formula reference = nullptr;
   std::vector<std::string> exact;  // outputs that small integers give exactly
-  bool has_operands = true;        // else no GEMM: ports alone, and a call's operands are left out
+  bool has_operands = true;        // false: no GEMM; a call's a and b are ignored
 };
 
 template <class P>
@@ -69,7 +71,8 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
           gpu.run,
           gpu.kernels,
           gpu.workspace_bytes,
-          typeid(P)};
+          typeid(P),
+          nullptr};
 }
 
 std::span<const Operation* const> operations();

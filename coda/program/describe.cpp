@@ -19,6 +19,7 @@ const char* kind_name(PortKind kind) {
 }
 
 std::string shape_name(const PortView& port) {
+  if (!port.shape.empty()) return port.shape;
   const std::string n = port.paired ? "2N" : "N";
   switch (port.kind) {
     case PortKind::kPerRow: return "[M]";

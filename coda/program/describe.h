@@ -21,6 +21,9 @@ struct PortView {
   const void* scalar_pointer = nullptr;  // of scalars, where not given by value
   int choices = 0;                       // of a Choice: how many
   int32_t choice = 0;                    // and which one
+  // Where the kind says no more than in or out, of operations that are no GEMM program:
+  std::string shape = {};  // "[V, h]"
+  bool updated = false;    // an output that may be read first
 };
 
 struct ProgramView {

@@ -177,12 +177,21 @@ void draw_in_place(Case& c, const Variant& variant, Random& random) {
 
 const plan::KernelEntry* draw_kernel(const Variant& variant, const CaseRules& rules,
                                      Random& random) {
-  if (!rules.kernels || random.chance(0.1)) return nullptr;
+  if (!rules.kernels || variant.draw != nullptr || random.chance(0.1)) return nullptr;
   std::vector<const plan::KernelEntry*> kernels;
   for (const plan::KernelEntry& kernel : rules.kernels(variant)) {
     if (kernel.operand == variant.operand) kernels.push_back(&kernel);
   }
   return kernels.empty() ? nullptr : random.pick(kernels);
+}
+
+void take_drawn(Case& c, catalogue::DrawnCase drawn) {
+  for (const auto& tensor : drawn.inputs) c.given.insert(tensor.name);
+  for (const auto& tensor : drawn.outputs) c.given.insert(tensor.name);
+  c.numbers = drawn.numbers;
+  c.in_place_output = drawn.in_place_output;
+  c.in_place_input = drawn.in_place_input;
+  c.drawn = std::move(drawn);
 }
 
 Major view_major(kernel::OperandMajor major) {
@@ -207,14 +216,45 @@ Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) 
   }
   c.data = random.pick(std::array{Data::kNormal, Data::kNormal, Data::kNormal, Data::kIntegers,
                                   Data::kIntegers, Data::kSpecial});
+  if (variant.draw != nullptr) {
+    take_drawn(c, variant.draw({variant, random, c.data == Data::kIntegers, rules.gpu}));
+    return c;
+  }
   draw_problem(c, variant, kernel, rules.few_tiles, random);
   draw_arguments(c, variant, kernel, random);
   draw_in_place(c, variant, random);
   return c;
 }
 
+Extent Case::extent(const PortView& port) const {
+  if (!drawn) {
+    PortView whole = port;
+    whole.segments = 1;
+    return expected_extent(whole, problem, 0);
+  }
+  for (const auto* tensors : {&drawn->inputs, &drawn->outputs}) {
+    const auto found = std::ranges::find(*tensors, port.name, &catalogue::DrawnTensor::name);
+    if (found != tensors->end()) return {found->rows, found->columns};
+  }
+  return {};
+}
+
 std::string Case::text() const {
   const char* const data_names[] = {"normal data", "integers", "special values"};
+  if (drawn) {
+    std::string result = data_names[static_cast<int>(data)];
+    const auto add = [&](const char* what, const auto& tensors) {
+      result += what;
+      for (const auto& t : tensors) result += fmt::format(" {}[{}, {}]", t.name, t.rows, t.columns);
+    };
+    add(", in", drawn->inputs);
+    add(", out", drawn->outputs);
+    for (const auto& [name, number] : numbers) result += fmt::format(", {} = {}", name, number);
+    if (!in_place_output.empty()) {
+      result += fmt::format(", {} in the memory of {}", in_place_output, in_place_input);
+    }
+    return result;
+  }
   std::string result = fmt::format("M={} N={} K={}, {}", problem.M(), problem.N(), problem.K(),
                                    data_names[static_cast<int>(data)]);
   const auto sizes = [](const Segments& segments) {

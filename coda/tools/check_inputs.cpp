@@ -90,7 +90,19 @@ Array draw_port(const PortView& port, const Case& c, Random& random) {
   }
 }
 
-void sprinkle(reference::Arrays& in, const Case& c, const Variant& variant, Random& random) {
+void sprinkle(const std::vector<Array*>& arrays, Random& random) {
+  if (arrays.empty()) return;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::array specials{kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+  for (int64_t i = random.between(1, 3); i > 0; --i) {
+    Array& array = *random.pick(arrays);
+    if (array.size() == 0) continue;
+    array.values[static_cast<size_t>(random.between(0, array.size() - 1))] = random.pick(specials);
+  }
+}
+
+// Where infinities and NaNs may stand.
+std::vector<Array*> values_of(reference::Arrays& in, const Case& c, const Variant& variant) {
   std::vector<Array*> arrays;
   for (const char* name : {"A", "B", "B.first", "B.second"}) {
     if (in.contains(name)) arrays.push_back(&in[name]);
@@ -101,13 +113,26 @@ void sprinkle(reference::Arrays& in, const Case& c, const Variant& variant, Rand
     const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
     if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
   }
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::array specials{kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
-  for (int64_t i = random.between(1, 3); i > 0; --i) {
-    Array& array = *random.pick(arrays);
-    if (array.size() == 0) continue;
-    array.values[static_cast<size_t>(random.between(0, array.size() - 1))] = random.pick(specials);
+  return arrays;
+}
+
+DType type_of(const Variant& variant, const std::string& port) {
+  return std::ranges::find(variant.program.ports, port, &PortView::name)->dtype;
+}
+
+// Of a case that its operation has drawn. An output that is read first stands among the inputs.
+reference::Arrays draw_tensors(const Case& c, const Variant& variant, bool specials,
+                               Random& random) {
+  reference::Arrays in;
+  for (const auto& [name, number] : c.numbers) in[name] = number;
+  std::vector<Array*> arrays;
+  for (const catalogue::DrawnTensor& tensor : c.drawn->inputs) {
+    in[tensor.name] = drawn(tensor.rows, tensor.columns, type_of(variant, tensor.name),
+                            [&] { return tensor.values.draw(random); });
+    if (tensor.values.specials) arrays.push_back(&in[tensor.name]);
   }
+  if (specials) sprinkle(arrays, random);
+  return in;
 }
 
 Array sizes_of(const Segments& segments) {
@@ -120,6 +145,9 @@ Array sizes_of(const Segments& segments) {
 
 reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t instance) {
   Random random(mix(c.number, instance));
+  if (c.drawn) {
+    return draw_tensors(c, variant, c.data == Data::kSpecial && instance == 0, random);
+  }
   reference::Arrays in;
   draw_operands(in, c, variant, random);
   for (const PortView& port : variant.program.ports) {
@@ -138,7 +166,7 @@ reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t in
   if (c.axis == Axis::kRows) in["segments.M"] = sizes_of(c.problem.rows);
   if (c.axis == Axis::kColumns) in["segments.N"] = sizes_of(c.problem.columns);
   if (c.problem.head_dim != 0) in["head_dim"] = static_cast<double>(c.problem.head_dim);
-  if (c.data == Data::kSpecial && instance == 0) sprinkle(in, c, variant, random);
+  if (c.data == Data::kSpecial && instance == 0) sprinkle(values_of(in, c, variant), random);
   return in;
 }
 
