@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "coda/core/error.h"
 
@@ -30,6 +31,14 @@ double NamedArguments::number(const char* name) const {
 double NamedArguments::number(const char* name, double otherwise) const {
   const Argument* found = find_argument(arguments_, name);
   return found == nullptr ? otherwise : found->number;
+}
+
+int64_t NamedArguments::integer(const char* name) const {
+  const double value = number(name);
+  if (!(std::fabs(value) < 0x1p53 && value == std::floor(value))) {
+    fail_argument(operation_, name, "a whole number", fmt::format("{}", value));
+  }
+  return static_cast<int64_t>(value);
 }
 
 bool NamedArguments::flag(const char* name) const {

@@ -20,6 +20,7 @@ class NamedArguments {
   std::optional<TensorView> maybe(const char* name) const;
   double number(const char* name) const;  // has to be given
   double number(const char* name, double otherwise) const;
+  int64_t integer(const char* name) const;  // likewise
   bool flag(const char* name) const;  // 0, which it is if left out, or 1
 
  private:
