@@ -11,26 +11,6 @@ namespace {
 
 constexpr int64_t kTmaBytes = 16;  // base addresses and pitches
 
-// Makes a device the current one, for the calls that look at it. Set even where it is already: a
-// thread that has not touched the runtime yet has no context, which the driver's calls ask for.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    check(cudaSetDevice(device), "cudaSetDevice");
-    changed_ = before_ != device;
-  }
-  ~CurrentDevice() {
-    if (changed_) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
-
 plan::Device ask_device(int device) {
   int major = 0, minor = 0;
   plan::Device result;
@@ -49,21 +29,6 @@ plan::Device ask_device(int device) {
   check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   result.name = properties.name;
   return result;
-}
-
-void check_device_memory(const std::string& program, const std::string& argument,
-                         const void* pointer, int device) {
-  cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes");
-  if (attributes.type == cudaMemoryTypeManaged) return;
-  if (attributes.type != cudaMemoryTypeDevice) {
-    fail_argument(program, argument, fmt::format("memory of device {}", device),
-                  fmt::format("host memory at {}", pointer));
-  }
-  if (attributes.device != device) {
-    fail_argument(program, argument, fmt::format("memory of device {}", device),
-                  fmt::format("memory of device {}", attributes.device));
-  }
 }
 
 // What TMA moves: base and pitch.
@@ -129,6 +94,27 @@ void check(cudaError_t status, const char* call) {
   cudaGetLastError();  // said here, not by the next call that somebody makes
   throw Error(
       fmt::format("{}: {} ({})", call, cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
+CurrentDevice::CurrentDevice(int device) {
+  check(cudaGetDevice(&before_), "cudaGetDevice");
+  check(cudaSetDevice(device), "cudaSetDevice");
+  changed_ = before_ != device;
+}
+
+void check_device_memory(const std::string& program, const std::string& argument,
+                         const void* pointer, int device) {
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes");
+  if (attributes.type == cudaMemoryTypeManaged) return;
+  if (attributes.type != cudaMemoryTypeDevice) {
+    fail_argument(program, argument, fmt::format("memory of device {}", device),
+                  fmt::format("host memory at {}", pointer));
+  }
+  if (attributes.device != device) {
+    fail_argument(program, argument, fmt::format("memory of device {}", device),
+                  fmt::format("memory of device {}", attributes.device));
+  }
 }
 
 const plan::Device& device_facts(int device) {
