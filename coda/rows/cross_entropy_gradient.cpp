@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "coda/cpu/run.h"
@@ -35,7 +36,7 @@ void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
         r = a.rstd.finish.finish(sum);
       }
       const float lse = a.lse[m];
-      double sum = 0;
+      float top = -std::numeric_limits<float>::infinity();
       for (int64_t v = 0; v < V; ++v) {
         float x = to_float(z[v]);
         if (cap > 0) {
@@ -43,9 +44,11 @@ void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
           slopes[static_cast<size_t>(v)] = 1 - t * t;
           x = cap * t;
         }
-        values[static_cast<size_t>(v)] = std::exp(x - lse);
-        sum += values[static_cast<size_t>(v)];
+        values[static_cast<size_t>(v)] = x;
+        top = x > top ? x : top;
       }
+      double sum = 0;
+      for (float& value : values) sum += value = std::exp(value - top);
       const float plus = (1 + 2 * a.z_loss * lse) / static_cast<float>(sum);
       const float factor = (a.dloss != nullptr ? a.dloss[m] : 1.0f) * *a.scale;
       double dot = 0;

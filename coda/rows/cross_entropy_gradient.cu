@@ -13,17 +13,20 @@ using Arguments = CrossEntropyGradientArguments<bf16>;
 constexpr int kThreads = 512, kWarps = kThreads / 32;
 constexpr int kVector = 8;  // elements of 16 bytes
 
-// The sum over the block, in the same order whatever the number of blocks. Every thread gets it.
-CODA_DEVICE float block_sum(float value, float (&shared)[kWarps]) {
+// Over the block, always in the same order. Every thread gets it.
+template <class Reduction>
+CODA_DEVICE float block_reduce(float value, float (&shared)[kWarps]) {
   CODA_UNROLL
-  for (uint32_t mask = 16; mask > 0; mask /= 2) value += ptx::shuffle_xor(value, mask);
-  __syncthreads();  // the sum before has been read
+  for (uint32_t mask = 16; mask > 0; mask /= 2) {
+    value = Reduction::combine(value, ptx::shuffle_xor(value, mask));
+  }
+  __syncthreads();  // what was reduced before has been read
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
   __syncthreads();
-  float sum = 0;
+  value = shared[0];
   CODA_UNROLL
-  for (int i = 0; i < kWarps; ++i) sum += shared[i];
-  return sum;
+  for (int i = 1; i < kWarps; ++i) value = Reduction::combine(value, shared[i]);
+  return value;
 }
 
 // f(z, first): eight logits at a time, those beyond the last as zeros, and where they stand.
@@ -89,18 +92,26 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
     for (int64_t part = threadIdx.x; part < squares.rows; part += kThreads) {
       sum += squares.data[part * squares.ld + m];
     }
-    r = a.rstd.finish.finish(block_sum(sum, shared));
+    r = a.rstd.finish.finish(block_reduce<Sum>(sum, shared));
   }
   const float lse = a.lse[m], cap = a.soft_cap, over_cap = kCapped ? 1 / cap : 0;
-  float sum = 0;
+  constexpr float kLow = -stdlib::numeric_limits<float>::max();
+  float own_top = kLow, sum = 0;
   for_each_vector(line, columns, [&](const float (&z)[kVector], int64_t first) {
+    float x[kVector], more = own_top;
     CODA_UNROLL
     for (int i = 0; i < kVector; ++i) {
-      const float x = kCapped ? cap * tanhf(z[i] * over_cap) : z[i];
-      if (first + i < columns) sum += exp_approximate(x - lse);
+      x[i] = first + i >= columns ? kLow : kCapped ? cap * tanhf(z[i] * over_cap) : z[i];
+      more = Max::combine(more, x[i]);
     }
+    sum *= exp_approximate(own_top - more);
+    own_top = more;
+    CODA_UNROLL
+    for (int i = 0; i < kVector; ++i) sum += exp_approximate(x[i] - own_top);
   });
-  const float plus = (1 + 2 * a.z_loss * lse) / block_sum(sum, shared);
+  const float top = block_reduce<Max>(own_top, shared);
+  sum = block_reduce<Sum>(sum * exp_approximate(own_top - top), shared);
+  const float plus = (1 + 2 * a.z_loss * lse) / sum;
   const float factor = (a.dloss != nullptr ? a.dloss[m] : 1.0f) * *a.scale;
   const float elsewhere = a.smoothing / static_cast<float>(columns);
   float dot = 0;
@@ -110,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
     for (int i = 0; i < kVector; ++i) {
       const float t = kCapped ? tanhf(z[i] * over_cap) : 0;
       const float on_target = first + i == label ? 1 - a.smoothing : 0;
-      const float p = exp_approximate((kCapped ? cap * t : z[i]) - lse) * plus;
+      const float p = exp_approximate((kCapped ? cap * t : z[i]) - top) * plus;
       dz[i] = (p - elsewhere - on_target) * (kCapped ? (1 - t * t) * factor : factor);
       if (first + i < columns) dot += z[i] * dz[i];
       dz[i] *= r;
@@ -118,7 +129,7 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
     store_vector(out, first, columns, dz);
   });
   if (a.dots == nullptr) return;
-  dot = block_sum(dot, shared);
+  dot = block_reduce<Sum>(dot, shared);
   if (threadIdx.x == 0) a.dots[m] = dot;
 }
 

@@ -21,6 +21,7 @@ struct CrossEntropyWant {
   reference::Array lse, loss;             // [1, M]
   double total = 0;                       // of the loss
   reference::Array dx, dweight, dots;     // [M, h], [V, h], [1, M]
+  reference::Array dot_terms;             // [1, M]: Σ |z·dz|, of which dots may be a small rest
 };
 
 template <class T>
@@ -67,11 +68,13 @@ class CrossEntropyCase {
   }
 
   // dloss: of the total; without a reduction dloss_rows are taken.
-  CrossEntropyWant want(double dloss, const reference::Rounding& round) const {
+  // single(x): what fp32 holds of x, where operators round.
+  template <class Single>
+  CrossEntropyWant want(double dloss, const reference::Rounding& round, Single&& single) const {
     const int64_t M = shape_.M, V = shape_.V;
     const double cap = options_.soft_cap, alpha = options_.smoothing, lambda = options_.z_loss;
     const Array z = logits_reference(in_, round), capped = capped_reference(z, cap, round);
-    CrossEntropyWant w{Array(1, M), Array(1, M), 0, {}, {}, Array(1, M)};
+    CrossEntropyWant w{Array(1, M), Array(1, M), 0, {}, {}, Array(1, M), Array(1, M)};
     Array dz(M, V);
     double count = 0;
     for (const int64_t t : target) count += t != options_.ignore_index ? 1 : 0;
@@ -79,7 +82,7 @@ class CrossEntropyCase {
       double top = -INFINITY, sum = 0, total = 0;
       for (int64_t v = 0; v < V; ++v) top = std::max(top, capped(m, v));
       for (int64_t v = 0; v < V; ++v) sum += std::exp(capped(m, v) - top), total += capped(m, v);
-      const double lse = w.lse(0, m) = top + std::log(sum);
+      const double lse = w.lse(0, m) = single(top + std::log(sum));
       const int64_t t = target[static_cast<size_t>(m)];
       if (t == options_.ignore_index) continue;
       w.loss(0, m) = lse - (1 - alpha) * capped(m, t) - alpha / static_cast<double>(V) * total +
@@ -91,11 +94,13 @@ class CrossEntropyCase {
         factor = dloss_rows[static_cast<size_t>(m)];
       }
       for (int64_t v = 0; v < V; ++v) {
-        const double p = std::exp(capped(m, v) - lse), slope = cap > 0 ? capped(m, v) / cap : 0;
+        const double p = single(std::exp(single(capped(m, v) - lse)));
+        const double slope = cap > 0 ? capped(m, v) / cap : 0;
         dz(m, v) = (p * (1 + 2 * lambda * lse) - (v == t ? 1 - alpha : 0) -
                     alpha / static_cast<double>(V)) *
                    (1 - slope * slope) * factor;
         w.dots(0, m) += z(m, v) * dz(m, v);
+        w.dot_terms(0, m) += std::abs(z(m, v) * dz(m, v));
       }
     }
     if (options_.reduction == LossReduction::kMean) w.total /= std::max(count, 1.0);
@@ -109,9 +114,12 @@ class CrossEntropyCase {
     w.dweight = round.matmul(transpose(scaled), transpose(in_.at("A")));
     return w;
   }
-  CrossEntropyWant exact(double dloss = 1) const { return want(dloss, {}); }
+  CrossEntropyWant exact(double dloss = 1) const {
+    return want(dloss, {}, [](double x) { return x; });
+  }
   CrossEntropyWant unfused(double dloss = 1) const {
-    return want(dloss, {dtype_of<T>, {{"rstd", DType::kFp32}}});
+    return want(dloss, {dtype_of<T>, {{"rstd", DType::kFp32}}},
+                [](double x) { return reference::round_to(DType::kFp32, x); });
   }
 
   std::vector<T> x, weight;  // [M, h], [V, h]
