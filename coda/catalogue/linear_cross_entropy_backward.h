@@ -1,5 +1,5 @@
 // The gradient of cross-entropy by the logits, from a GEMM that makes them again:
-//   z = rstd ⊙ A Wᵀ, ẑ = c·tanh(z/c), p = exp(ẑ - lse),
+//   z = rstd ⊙ A Wᵀ, ẑ = c·tanh(z/c), p = min(exp(ẑ - lse), 1),
 //   dz = [p·(1 + 2λ·lse) - (1-α)·1_target - α/V]·(1 - (ẑ/c)²)·dloss,
 // stored as rstd·dz, with Σ z·dz of every 128 columns for the norm before. Run on a range of the
 // vocabulary at a time, so that M×V never exists (cross_entropy.h).
@@ -44,14 +44,21 @@ struct LinearCrossEntropyBackward {
     if (soft_cap.get() > 0.0f) {
       const auto cap = tile.load(soft_cap);
       const auto capped = cap_softly(z, cap);
-      dz = (exp(capped - log_sum) * plus - minus) * soft_cap_slope(capped, cap) * factor;
+      dz = (probability(capped, log_sum) * plus - minus) * soft_cap_slope(capped, cap) * factor;
     } else {
-      dz = (exp(z - log_sum) * plus - minus) * factor;
+      dz = (probability(z, log_sum) * plus - minus) * factor;
     }
     // Whatever the logits of a row that is ignored, infinite or not.
     const auto ignored = row_target == tile.load(ignore_index);
     tile.store(out, select(ignored, 0.0f, dz * r));
     tile.reduce(dots, select(ignored, 0.0f, z * dz));
+  }
+
+ private:
+  // At most 1, also with the lse of other logits than these.
+  template <class Z, class LogSum>
+  static CODA_HD auto probability(const Z& z, const LogSum& log_sum) {
+    return exp(min(z - log_sum, 0.0f));
   }
 };
 

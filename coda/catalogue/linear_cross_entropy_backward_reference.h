@@ -1,4 +1,4 @@
-// dz = [exp(ẑ - lse)·(1 + 2λ·lse) - (1-α)·1_target - α/V]·(1 - (ẑ/c)²)·dloss·scale and the partial
+// dz = [min(exp(ẑ - lse), 1)·(1 + 2λ·lse) - (1-α)·1_target - α/V]·(1 - (ẑ/c)²)·dloss·scale and the partial
 // sums of z·dz; unfused: the logits are stored as those of linear_cross_entropy, the rest is fp32
 // and its result stored. Targets count columns within a segment, from first_column on.
 #pragma once
@@ -26,7 +26,7 @@ inline reference::Arrays linear_cross_entropy_backward_reference(const reference
         const double x = capped(m, begin + n);
         const double is_target = static_cast<double>(n) + first == target ? 1 : 0;
         const double slope = cap > 0 ? 1 - (x / cap) * (x / cap) : 1;
-        const double inner = std::exp(x - lse) * (1 + 2 * number("z_loss", 0) * lse) -
+        const double inner = std::exp(x > lse ? 0 : x - lse) * (1 + 2 * number("z_loss", 0) * lse) -
                              number("elsewhere", 0) - is_target * number("on_target", 1);
         dz(m, begin + n) = inner * slope * dloss * number("scale", 1);
       }
