@@ -246,14 +246,10 @@ class Tile {
         auto& state = row_state<decltype(index)::value, P>(rows_);
         CODA_UNROLL
         for (int h = 0; h < 2; ++h) {
-          CODA_UNROLL
-          for (int n = 0; n < kWidth / 4; ++n) {
-            const int i = n / 2 * 4 + h * 2 + n % 2;
-            const auto more = Reduction::lift(value.lane[i]...);
-            if (whole || lane_column(n) < thread_.columns_end) {
-              state[h] = Reduction::combine(state[h], more);
-            }
-          }
+          state[h] =
+              combine_row<Reduction, Layout>(state[h], h, whole, thread_.columns_end, [&](int n) {
+                return lane_column(n);
+              }, value...);
         }
       }
     });
