@@ -99,6 +99,42 @@ typedef struct coda_port {
   int32_t optional;  /* 1: may be left out */
   int32_t segments;  /* tensors that it takes */
 } coda_port;
+typedef enum coda_loss_reduction {
+  CODA_LOSS_NONE = 0, /* a loss for every row */
+  CODA_LOSS_SUM = 1,
+  CODA_LOSS_MEAN = 2 /* over the rows that are not ignored */
+} coda_loss_reduction;
+
+typedef enum coda_cross_entropy_step {
+  CODA_CROSS_ENTROPY_LOSS = 0,           /* the loss; and the logits, where asked for */
+  CODA_CROSS_ENTROPY_WITH_GRADIENTS = 1, /* the loss and its gradients, `chunk` rows at a time */
+  CODA_CROSS_ENTROPY_FROM_LOGITS = 2,    /* the gradients, from logits that the first step left */
+  CODA_CROSS_ENTROPY_RECOMPUTE = 3       /* the gradients, `chunk` columns of z at a time, again */
+} coda_cross_entropy_step;
+
+/* The loss of a language model's head on z = rstd * x W^T and its gradients, as a sequence of
+ * operations; but for the step from logits, z never exists as a whole. A target that is neither a
+ * column nor ignored is an error before anything is written on the CPU; on the GPU its loss is NaN and
+ * *error becomes 1. */
+typedef struct coda_cross_entropy {
+  uint64_t size;                      /* sizeof(coda_cross_entropy) */
+  int32_t step, reduction;            /* a coda_cross_entropy_step, a coda_loss_reduction */
+  const coda_tensor *x, *weight;      /* [M, h], [V, h]: bf16; on the CPU also fp32 */
+  const coda_tensor* target;          /* [M], int64 */
+  int64_t ignore_index;               /* rows of this target count for nothing; else e.g. -100 */
+  const coda_tensor* rstd;            /* [parts, M], fp32: sums of squares; NULL: a factor of 1 */
+  double rstd_width, rstd_epsilon;    /* of rstd */
+  double soft_cap, z_loss, smoothing; /* 0: none */
+  int64_t chunk;                      /* rows, or columns (a multiple of 128) */
+  const coda_tensor *loss, *lse;      /* [1] or [M], [M], fp32: out; lse is read by later steps */
+  int32_t* error;                     /* [1], may be NULL */
+  const coda_tensor* logits;          /* [M, V], z: out of the first step where not NULL, then in */
+  const coda_tensor* dz;              /* [M, V], from logits: for rstd*dz; may be their memory */
+  const coda_tensor* dloss;           /* [1] or [M], fp32; NULL: 1 */
+  const coda_tensor *dweight, *dx;    /* [V, h] fp32, [M, h] (fp32 where z is made again): out */
+  int32_t add_to_dweight;             /* 1: to what is there */
+  const coda_tensor* dots; /* with rstd: sums of z*dz, [1, M] or, made again, [V/128, M] */
+} coda_cross_entropy;
 /* NOLINTEND(modernize-use-using) */
 
 /* accumulator_i = A * B_i^T, then the operation's program on it. `variant` NULL takes the first one
@@ -113,6 +149,12 @@ CODA_API coda_status coda_workspace_bytes(const char* operation, const char* var
                                           const coda_operand* a, const coda_operand* b,
                                           const coda_argument* arguments, int32_t argument_count,
                                           const coda_options* options, int64_t* bytes);
+
+/* Cross-entropy takes its workspace on either device, of the size that the second one says. */
+CODA_API coda_status coda_run_cross_entropy(const coda_cross_entropy* call,
+                                            const coda_options* options);
+CODA_API coda_status coda_cross_entropy_workspace_bytes(const coda_cross_entropy* call,
+                                                        int64_t* bytes);
 
 /* What there is, counted from 0; NULL beyond the last one, or where a name is unknown. Parameters are
  * the numbers that finish a port from partials ("rstd.epsilon"). */

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <mutex>
-#include <new>
 #include <set>
 
 #include "coda/catalogue/capi_call.h"
+#include "coda/catalogue/capi_guard.h"
 #include "coda/core/error.h"
 #include "coda/version.h"
 #if defined(CODA_HAS_CUDA)
@@ -17,40 +16,6 @@
 
 namespace coda::catalogue {
 namespace {
-
-thread_local std::string last_error;
-
-// Where memory ran out the message may not fit either; the status still tells.
-void remember(const char* message) noexcept {
-  try {
-    last_error = message;
-  } catch (...) {
-    last_error.clear();
-  }
-}
-
-// Runs what may throw, and turns what it throws into a status and a message.
-template <class Function>
-coda_status guarded(Function&& function) noexcept {
-  try {
-    function();
-    last_error.clear();
-    return CODA_OK;
-  } catch (const DeviceError& error) {
-    remember(error.what());
-    return CODA_DEVICE_ERROR;
-  } catch (const Error& error) {
-    remember(error.what());
-    return CODA_BAD_ARGUMENT;
-  } catch (const std::bad_alloc&) {
-    remember("out of memory");
-  } catch (const std::exception& error) {
-    remember(error.what());
-  } catch (...) {
-    remember("unknown error");
-  }
-  return CODA_INTERNAL_ERROR;
-}
 
 #if defined(CODA_HAS_CUDA)
 cuda::Target target_of(const coda_options& options) {
@@ -164,7 +129,7 @@ coda_status coda_run(const char* operation, const char* variant, const coda_oper
                      const coda_options* options) {
   return guarded([&] {
     const CApiCall call = read_call(operation, variant, a, b, arguments, argument_count);
-    run(call, read_options(*call.operation, options));
+    run(call, read_options(call.operation->name, options));
   });
 }
 
@@ -175,7 +140,7 @@ coda_status coda_workspace_bytes(const char* operation, const char* variant, con
   return guarded([&] {
     if (bytes == nullptr) throw coda::Error("coda_workspace_bytes: bytes: got a null pointer");
     const CApiCall call = read_call(operation, variant, a, b, arguments, argument_count);
-    *bytes = workspace_bytes(call, read_options(*call.operation, options));
+    *bytes = workspace_bytes(call, read_options(call.operation->name, options));
   });
 }
 

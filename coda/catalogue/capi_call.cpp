@@ -141,10 +141,10 @@ CApiCall read_call(const char* operation_name, const char* variant_name, const c
   return result;
 }
 
-coda_options read_options(const Operation& operation, const coda_options* options) {
+coda_options read_options(const std::string& operation, const coda_options* options) {
   coda_options result{};
   if (options == nullptr) return result;
-  const Reader reader{operation.name};
+  const Reader reader{operation};
   constexpr uint64_t kFirst = offsetof(coda_options, gpu) + sizeof(int32_t);  // of version 0.1
   if (options->size < kFirst) {
     reader.fail("options.size", fmt::format("sizeof(coda_options) = {}", sizeof(coda_options)),
@@ -170,6 +170,11 @@ coda_options read_options(const Operation& operation, const coda_options* option
     reader.fail("options.workspace_bytes", "0 or more", fmt::format("{}", result.workspace_bytes));
   }
   return result;
+}
+
+TensorView read_tensor(const std::string& operation, const char* argument,
+                       const coda_tensor& from) {
+  return Reader{operation}.tensor(argument, from);
 }
 
 }  // namespace coda::catalogue

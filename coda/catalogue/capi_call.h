@@ -16,6 +16,8 @@ CApiCall read_call(const char* operation, const char* variant, const coda_operan
                    const coda_operand* b, const coda_argument* arguments, int32_t argument_count);
 
 // Members that the caller's version does not have are zero.
-coda_options read_options(const Operation& operation, const coda_options* options);
+coda_options read_options(const std::string& operation, const coda_options* options);
+
+TensorView read_tensor(const std::string& operation, const char* argument, const coda_tensor& from);
 
 }  // namespace coda::catalogue
