@@ -29,8 +29,8 @@ struct Activated {
 template <AnyFragment V>
 CODA_HD Activated<V> activate_with_slope(Activation activation, const V& x) {
   if (activation == Activation::kSilu) {
-    const V s = sigmoid(x);
-    return {x * s, s * (1.0f + x * (1.0f - s))};
+    const V s = sigmoid(x), value = x * s;
+    return {value, s + value * (1.0f - s)};
   }
   if (activation == Activation::kGelu) {
     const V cdf = 0.5f + 0.5f * erf(x * 0.70710678f);

@@ -14,13 +14,17 @@ struct ActivationFormula {
 
 // Of the argument "activation", as numbered in activation.h; silu where it is left out.
 inline ActivationFormula activation_formula(const reference::Arrays& in) {
-  constexpr auto cdf = [](double x) { return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)); };
-  constexpr auto density = [](double x) {
+  static constexpr auto cdf = [](double x) {
+    return 0.5 * (1 + std::erf(x / std::numbers::sqrt2));
+  };
+  static constexpr auto density = [](double x) {
     return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   };
-  constexpr auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  static constexpr auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   constexpr double kFactor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  constexpr auto tanh_of = [](double x) { return std::tanh(kFactor * (x + 0.044715 * x * x * x)); };
+  static constexpr auto tanh_of = [](double x) {
+    return std::tanh(kFactor * (x + 0.044715 * x * x * x));
+  };
   static constexpr ActivationFormula formulas[] = {
       {[](double x) { return x / (1 + std::exp(-x)); },
        [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }},

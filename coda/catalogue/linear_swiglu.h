@@ -23,7 +23,7 @@ struct LinearSwiglu {
     const auto g = tile.accumulator(0) * scale, u = tile.accumulator(1) * scale;
     tile.store(gate, g);
     tile.store(up, u);
-    tile.store(out, activate(activation.chosen(), g) * u);
+    tile.store(out, activate(tile.choice(activation), g) * u);
   }
 };
 

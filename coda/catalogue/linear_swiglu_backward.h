@@ -5,6 +5,7 @@
 // gradient needs of the row (linear_norm_backward).
 #pragma once
 #include "coda/catalogue/activation.h"
+#include "coda/program/lanes.h"
 
 namespace coda::catalogue {
 
@@ -23,14 +24,18 @@ struct LinearSwigluBackward {
 
   template <class Tile>
   CODA_HD void operator()(Tile& tile) const {
-    const auto da = tile.accumulator(), g = tile.load(gate), u = tile.load(up);
-    const auto f = activate_with_slope(activation.chosen(), g);
-    const auto dg = da * u * f.slope, du = da * f.value;
-    const auto scale = tile.load(rstd, 1.0f);
-    tile.store(dgate, dg * scale);
-    tile.store(dup, du * scale);
-    tile.store(out, f.value * u);
-    tile.reduce(dots, g * dg + u * du);
+    const Activation kind = tile.choice(activation);
+    const auto [dg, du, activated, dot] = map_lanes(
+        [&](auto da, auto g, auto u, auto r) {
+          const auto f = activate_with_slope(kind, g);
+          const auto dg = da * u * f.slope, du = da * f.value;
+          return stdlib::array{dg * r, du * r, f.value * u, g * dg + u * du};
+        },
+        tile.accumulator(), tile.load(gate), tile.load(up), tile.load(rstd, 1.0f));
+    tile.reduce(dots, dot);
+    tile.store(dgate, dg);
+    tile.store(dup, du);
+    tile.store(out, activated);
   }
 };
 

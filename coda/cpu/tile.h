@@ -45,6 +45,10 @@ class RowTile {
   }  // an operand is cut along one of them at most
 
   template <Port P>
+  CODA_HD auto choice(const P& port) const {
+    return port.chosen();
+  }
+  template <Port P>
   CODA_HD auto load(const P& port) const {
     static_assert(check_load<P, false>());
     return load_given(port);

@@ -54,6 +54,12 @@ class Tile {
   }
   CODA_DEVICE int segment() const { return thread_.segment; }
 
+  // Kernels are compiled for the usual choice, or for all others.
+  template <InputPort P>
+  CODA_DEVICE auto choice(const P& port) const {
+    using Enum = decltype(port.chosen());
+    return (K::kGiven >> port_index(program_, port) & 1) != 0 ? port.chosen() : Enum{};
+  }
   template <InputPort P>
   CODA_DEVICE auto load(const P& port) const {
     static_assert(!P::kOptional,

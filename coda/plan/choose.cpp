@@ -38,10 +38,12 @@ bool has_whole_lines(const ProgramView& program, const OperandView& b) {
   return true;
 }
 
+// And choices other than the usual one.
 uint32_t given_optional(const ProgramView& program) {
   uint32_t given = 0;
   for (size_t i = 0; i < program.ports.size(); ++i) {
-    if (program.ports[i].optional && program.ports[i].given) given |= 1u << i;
+    const PortView& port = program.ports[i];
+    if ((port.optional && port.given) || port.choice != 0) given |= 1u << i;
   }
   return given;
 }

@@ -13,7 +13,7 @@ template <class P>
 struct Manifest;
 
 // KernelTraits by what they are for. T: of the operands. kTile: place in kernel::kTileConfigs.
-// kGiven: bit i for port i, of the optional ones.
+// kGiven: bit i for port i, of the optional ones, and of a Choice for what is not the usual one.
 template <class P, class T, int kTile, uint32_t kGiven = 0>
 using Forward =  // A [M, K], B [N, K]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,

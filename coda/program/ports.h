@@ -107,7 +107,8 @@ struct Scalar {
 };
 
 // Which of several ways a program computes, 0 to kLast: the same for every element, so that the
-// program branches on it. By value only: validate() refuses a number that is none of them.
+// program branches on what tile.choice(port) says. By value only: validate() refuses a number that
+// is none of them. 0 is the usual one, for which the GPU has kernels without the branch.
 template <class EnumType, EnumType kLast>
 struct Choice : Scalar<int32_t> {
   static constexpr int kChoices = static_cast<int>(kLast) + 1;

@@ -120,7 +120,7 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
 }
 
 double draw_number(const Case& c, const PortView& port, Random& random) {
-  if (port.choices > 0) return static_cast<double>(random.between(0, port.choices - 1));
+  if (port.choices > 0) return static_cast<double>(random.between(1, port.choices - 1));
   double value = 0;
   if (c.data == Data::kIntegers) {
     value = random.pick(std::array{-1.0, 0.0, 0.5, 1.0, 2.0});
@@ -136,7 +136,8 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
   for (size_t i = 0; i < variant.program.ports.size(); ++i) {
     const PortView& port = variant.program.ports[i];
     // A port that is given in a program with nothing filled in has a default.
-    if (port.optional && kernel != nullptr) {
+    // A choice that is left out, or not compiled for, is the usual one.
+    if ((port.optional || port.choices > 0) && kernel != nullptr) {
       if ((kernel->given >> i & 1) == 0) continue;
     } else if ((port.optional || port.given) && random.chance(0.4)) {
       continue;

@@ -96,6 +96,18 @@ TEST(Choose, TakesExactlyTheGivenPorts) {
       << message;
 }
 
+// The usual choice has kernels of its own; one with the branch takes the others.
+TEST(Choose, TakesTheKernelOfAChoice) {
+  constexpr uint32_t kActivation = 1 << 1;
+  const KernelEntry kernels[] = {
+      entry(0), entry(1, OperandMajor::kContraction, OperandMajor::kContraction, kActivation)};
+  Question q = linear(512, 512, 512);
+  q.program = describe(LinearSwiglu<bf16>{});
+  EXPECT_EQ(&choose(kernels, q), &kernels[0]);
+  q.program.ports[1].choice = 2;
+  EXPECT_EQ(&choose(kernels, q), &kernels[1]);
+}
+
 TEST(Choose, RefusesTypesAndMixedMajors) {
   const KernelEntry kernels[] = {entry(0)};
   Question q = linear(512, 512, 512);
