@@ -44,10 +44,10 @@ struct DrawnTensor {
 };
 
 struct DrawnCase {
-  std::vector<DrawnTensor> inputs, outputs;  // in both: an output that is read first
-  std::map<std::string, double> numbers;     // parameters
+  std::vector<DrawnTensor> inputs, outputs;     // in both: an output that is read first
+  std::map<std::string, double> numbers;        // parameters
   std::string in_place_output, in_place_input;  // tensors that share their memory, or empty
-  int64_t terms = 1;  // of the longest sum: as many roundings
+  int64_t terms = 1;                            // of the longest sum: as many roundings
   // Read and written by whoever does nothing twice: benchmarks compare with copying as much.
   double bytes = 0;
 };
@@ -65,7 +65,9 @@ struct DrawRequest {
   bool all_ports = true;           // of a benchmark: optional ones too
 
   // Whether an optional port is given.
-  bool wants(double probability) const { return size != nullptr ? all_ports : random.chance(probability); }
+  bool wants(double probability) const {
+    return size != nullptr ? all_ports : random.chance(probability);
+  }
   int64_t extent(int64_t asked, int64_t drawn) const { return size != nullptr ? asked : drawn; }
 };
 

@@ -11,20 +11,19 @@ struct EmbeddingNorm {
   static constexpr DType kType = dtype_of<T>;
 
   static ProgramView program() {
-    return {.name = "embedding_norm",
-            .ports = {tensor_in("table", "[V, h]", kType),
-                      tensor_in("tokens", "[M]", dtype_of<Token>),
-                      optional(tensor_in("gamma", "[h]", kType)),
-                      tensor_out("out", "[M, h]", dtype_of<Stream>),
-                      optional(tensor_out("scaled", "[M, h]", kType)),
-                      tensor_out("squares", "[⌈h/64⌉, M]", DType::kFp32),
-                      optional(updated(tensor_out("error", "[1]", DType::kInt32)))}};
+    return {
+        .name = "embedding_norm",
+        .ports = {tensor_in("table", "[V, h]", kType), tensor_in("tokens", "[M]", dtype_of<Token>),
+                  optional(tensor_in("gamma", "[h]", kType)),
+                  tensor_out("out", "[M, h]", dtype_of<Stream>),
+                  optional(tensor_out("scaled", "[M, h]", kType)),
+                  tensor_out("squares", "[⌈h/64⌉, M]", DType::kFp32),
+                  optional(updated(tensor_out("error", "[1]", DType::kInt32)))}};
   }
   static std::vector<std::string> parameters() { return {}; }
   static row::EmbeddingNormArguments read(const NamedArguments& call) {
-    return {call.tensor("table"),   call.tensor("tokens"), call.tensor("out"),
-            call.tensor("squares"), call.maybe("gamma"),   call.maybe("scaled"),
-            call.maybe("error")};
+    return {call.tensor("table"), call.tensor("tokens"), call.tensor("out"), call.tensor("squares"),
+            call.maybe("gamma"),  call.maybe("scaled"),  call.maybe("error")};
   }
   static void run_cpu(const row::EmbeddingNormArguments& a, int threads) {
     cpu::embedding_norm(a, threads);

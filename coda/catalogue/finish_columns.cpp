@@ -27,8 +27,7 @@ struct FinishColumns {
   // Of a benchmark: the partials of M tokens, N columns.
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
-    const int64_t parts =
-        request.size ? row::parts_of(request.size->M) : draw_tokens(random);
+    const int64_t parts = request.size ? row::parts_of(request.size->M) : draw_tokens(random);
     const int64_t N = request.size ? request.size->N : draw_hidden(random, parts);
     const Values values = request.integers ? Values::integer(-200, 200) : Values::normal();
     DrawnCase drawn;

@@ -151,13 +151,10 @@ struct RopeBackward {
   static void draw_angles(const DrawRequest& request, DrawnCase& drawn, int64_t M, int64_t d) {
     Random& random = request.random;
     const bool tables = request.integers || (request.size == nullptr && random.chance(0.3));
-    const int64_t positions = tables ? random.between(1, 100)
-                              : random.chance(0.5) ? 4096
-                                                   : 1000000;
+    const int64_t positions = tables ? random.between(1, 100) : random.chance(0.5) ? 4096 : 1000000;
     drawn.inputs.push_back({"positions", 1, M, Values::integer(0, positions - 1)});
     if (tables) {  // integers: quarter turns, and their like
-      const Values values =
-          request.integers ? Values::integer(-1, 1) : Values::uniform(-1, 1);
+      const Values values = request.integers ? Values::integer(-1, 1) : Values::uniform(-1, 1);
       drawn.inputs.push_back({"cos", positions, d / 2, values});
       drawn.inputs.push_back({"sin", positions, d / 2, values});
     } else {

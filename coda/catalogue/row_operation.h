@@ -21,7 +21,7 @@ class NamedArguments {
   double number(const char* name) const;  // has to be given
   double number(const char* name, double otherwise) const;
   int64_t integer(const char* name) const;  // likewise
-  bool flag(const char* name) const;  // 0, which it is if left out, or 1
+  bool flag(const char* name) const;        // 0, which it is if left out, or 1
 
  private:
   std::string operation_;

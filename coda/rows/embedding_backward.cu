@@ -55,8 +55,8 @@ Workspace layout(const EmbeddingBackwardArguments& a) {
     *list = reinterpret_cast<uint32_t*>(take(M * int64_t{sizeof(uint32_t)}));
   }
   w.pitch = (a.out.columns + kVector - 1) / kVector * kVector;
-  w.shares = reinterpret_cast<float*>(
-      take(pieces_of(M) * kShares * w.pitch * int64_t{sizeof(float)}));
+  w.shares =
+      reinterpret_cast<float*>(take(pieces_of(M) * kShares * w.pitch * int64_t{sizeof(float)}));
   cuda::check(sort(w, nullptr, w.sort_bytes, M, a.out.rows, nullptr), "DeviceRadixSort");
   w.sort = take(static_cast<int64_t>(w.sort_bytes));
   return w;
@@ -275,8 +275,8 @@ void embedding_backward(const row::EmbeddingBackwardArguments& a, CUstream_st* s
   }
   if (!work) return;
   with_integer(a.tokens.dtype, [&]<class Token>() {
-    const Keys<Token> p{data_of<const Token>(a.tokens), w.keys,     w.rows, M,
-                        a.out.rows,                     data_of<int32_t>(a.error)};
+    const Keys<Token> p{data_of<const Token>(a.tokens), w.keys, w.rows, M, a.out.rows,
+                        data_of<int32_t>(a.error)};
     // Not while a memset is under way.
     launch(make_keys<Token>,
            {blocks_for(program, (M + kThreads - 1) / kThreads), stream, 0, a.accumulate}, p);

@@ -32,4 +32,4 @@ void embedding_backward(const row::EmbeddingBackwardArguments& arguments, int th
 namespace coda::cuda {
 int64_t embedding_backward_workspace_bytes(const row::EmbeddingBackwardArguments& arguments);
 void embedding_backward(const row::EmbeddingBackwardArguments& arguments, CUstream_st* stream);
-}
+}  // namespace coda::cuda

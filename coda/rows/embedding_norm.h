@@ -10,11 +10,11 @@ struct CUstream_st;  // what a cudaStream_t points at
 namespace coda::row {
 
 struct EmbeddingNormArguments {
-  TensorView table;                      // E [V, h]; bf16, fp16 or fp32
-  TensorView tokens;                     // [M], one row; int32 or int64
-  TensorView out;                        // x [M, h]; of E's type, or fp32
-  TensorView squares;                    // [⌈h/64⌉, M], fp32
-  std::optional<TensorView> gamma = {};  // [h], one row, of E's type: with it
+  TensorView table;                       // E [V, h]; bf16, fp16 or fp32
+  TensorView tokens;                      // [M], one row; int32 or int64
+  TensorView out;                         // x [M, h]; of E's type, or fp32
+  TensorView squares;                     // [⌈h/64⌉, M], fp32
+  std::optional<TensorView> gamma = {};   // [h], one row, of E's type: with it
   std::optional<TensorView> scaled = {};  // x⊙γ [M, h], of E's type
   std::optional<TensorView> error = {};   // [1], int32; set to 1, else left alone (GPU)
 };

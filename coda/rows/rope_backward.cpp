@@ -102,8 +102,8 @@ class Segment {
     const auto width = static_cast<float>(d_);
     const float squares = sum_of(d_, [&](int64_t i) { return to_float(z[i]) * to_float(z[i]); });
     const float s = 1 / std::sqrt(squares / width + epsilon_);
-    const float along = sum_of(
-        d_, [&](int64_t i) { return to_float(gamma[i]) * dn[i] * to_float(z[i]); });
+    const float along =
+        sum_of(d_, [&](int64_t i) { return to_float(gamma[i]) * dn[i] * to_float(z[i]); });
     if (s_.dnorm) {
       float* const to = partials(*s_.dnorm, row, column);
       for (int64_t i = 0; i < d_; ++i) to[i] += dn[i] * to_float(z[i]) * s;

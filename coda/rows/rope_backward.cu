@@ -208,8 +208,8 @@ CODA_DEVICE void run_head(const RopeBackward<T>& p, const Segment<T>& s, int64_t
   }
   if constexpr (kOptions) {
     const int count = active && group == 0 ? kVector : 0;
-    const auto store = [&](const Lines<float>& to, float (&first)[kVector],
-                           float (&second)[kVector]) {
+    const auto store = [&](const Lines<float>& to, float(&first)[kVector],
+                           float(&second)[kVector]) {
       if (to.data == nullptr) return;
       sum_rows(first, p.lanes);
       sum_rows(second, p.lanes);
@@ -271,8 +271,7 @@ void rope_backward(const row::RopeBackwardArguments& a, CUstream_st* stream) {
                   std::to_string(a.head_dim));
   }
   if (a.q.dy.dtype != dtype_of<T>) {
-    fail_argument(program.name, "dq", "elements of type bf16 on the GPU",
-                  dtype_name(a.q.dy.dtype));
+    fail_argument(program.name, "dq", "elements of type bf16 on the GPU", dtype_name(a.q.dy.dtype));
   }
   check_on_device(program);
   if (a.q.dy.rows == 0) return;

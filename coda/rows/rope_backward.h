@@ -29,7 +29,7 @@ struct RopeBackwardArguments {
   TensorView sums;                          // [Hq + 2·Hkv, M], fp32: Σ z·dz of each head
   int64_t head_dim = 0;                     // even; on the GPU a multiple of 16 up to 256
   // Angles position·inv_freq, or tables that are read at the position; then times `scale`.
-  std::optional<TensorView> inv_freq = {};           // [d/2], one row, fp32
+  std::optional<TensorView> inv_freq = {};             // [d/2], one row, fp32
   std::optional<TensorView> cosines = {}, sines = {};  // [positions, d/2], of type T
   double scale = 1;
   double norm_epsilon = 0;  // ε' of the head norms
@@ -42,10 +42,10 @@ ProgramView validate(const RopeBackwardArguments& arguments);
 namespace coda::cpu {
 // A position outside of the tables is an error.
 void rope_backward(const row::RopeBackwardArguments& arguments, int threads = 0);
-}
+}  // namespace coda::cpu
 
 // Defined where there is nvcc.
 namespace coda::cuda {
 // A position outside of the tables gives NaN.
 void rope_backward(const row::RopeBackwardArguments& arguments, CUstream_st* stream);
-}
+}  // namespace coda::cuda

@@ -43,7 +43,6 @@ class TensorCheck {
   ProgramView program_;
 };
 
-
 constexpr int64_t parts_of(int64_t extent) { return (extent + kPartialWidth - 1) / kPartialWidth; }
 
 // f.template operator()<T>() for the type of a tensor that has been checked.

@@ -12,8 +12,6 @@
 
 namespace coda::tools {
 
-
-
 class CheckedCall {
  public:
   CheckedCall(const Case& c, const catalogue::Variant& variant, const reference::Arrays& in);
