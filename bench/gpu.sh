@@ -59,7 +59,8 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   step "errors beside PyTorch" beside_torch numerics --device cuda
   step "a layer beside PyTorch" beside_torch layer --rounds "${ROUNDS:-20}"
   step "operations beside PyTorch" beside_torch operations --rounds "${ROUNDS:-20}"
-  texts+=(numerics layer operations)
+  step "cross-entropy beside PyTorch" beside_torch cross_entropy --rounds "${ROUNDS:-20}"
+  texts+=(numerics layer operations cross_entropy)
 else
   echo "no PyTorch with CUDA here: left out"
 fi

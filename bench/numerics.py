@@ -17,6 +17,7 @@ from pathlib import Path
 import cases
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
+from cross_entropy import loss_case
 from machine import check_one_openmp, commit, gpu, machine
 
 M, N, K, FFN = 384, 768, 512, 1408
@@ -29,6 +30,7 @@ def all_cases(make: cases.Maker) -> list[cases.Case]:
         cases.linear_residual_norm(make, M, N, K, "folded"),
         cases.linear_swiglu(make, M, FFN, K),
         cases.linear_rope(make, M, 3 * N, K),
+        loss_case(make, M, 2000, K),
         cases.linear_swiglu_backward(make, M, FFN, K),
         cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "kept"),
         cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "folded"),

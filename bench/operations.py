@@ -20,6 +20,7 @@ from pathlib import Path
 import cases
 import torch
 from capi import Coda
+from cross_entropy import loss_case
 from machine import PowerMeter, commit, gpu, machine
 from numerics import check_all
 from race import Contender, race
@@ -39,6 +40,8 @@ def layer_cases(M: int, h: int) -> dict[str, Make]:
         "F3 kept": lambda m: cases.linear_residual_norm(m, M, h, ffn, "kept"),
         "F3 folded": lambda m: cases.linear_residual_norm(m, M, h, ffn, "folded"),
         "F4": lambda m: cases.linear_rope(m, M, 3 * h, h),
+        "F5, 32768": lambda m: loss_case(m, M, 32768, h),
+        "F5, 128256": lambda m: loss_case(m, M, 128256, h),
         "B1 kept": lambda m: cases.linear_norm_backward(m, M, h, 3 * h, 3, "kept"),
         "B1 folded": lambda m: cases.linear_norm_backward(m, M, h, 3 * h, 3, "folded"),
         "B2": lambda m: cases.linear_weight_grad(m, M, 3 * h, h, 3, "bf16"),
