@@ -32,6 +32,7 @@ struct WarpLayout {
   static CODA_DEVICE auto apply(Operation operation, T... value) {
     return operation(value...);
   }
+  static CODA_DEVICE float apply(op::Abs, float x) { return stdlib::fabs(x); }  // a modifier
   // The precise functions cost more than the GEMM leaves time for; these are good to about 2^-21.
   static CODA_DEVICE float apply(op::Exp, float x) { return hw::exp2_approximate(x * 1.44269504f); }
   static CODA_DEVICE float apply(op::Divide, float a, float b) {

@@ -140,7 +140,8 @@ void validate_device(const ProgramView& program, const Problem& problem, const O
       const TensorView& view = port.view[s];
       if (view.empty()) continue;
       check_device_memory(program.name, port.name, view.data, device);
-      if (tile) check_lines(program.name, port.name, view);
+      const bool table = port.kind == PortKind::kPairTable;  // read in words of two elements
+      if (tile || table) check_lines(program.name, port.name, view);
     }
     if (tile && port.segments == 1) check_segments(program.name, port, problem.columns);
   }

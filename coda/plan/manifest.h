@@ -18,6 +18,11 @@ template <class P, class T, int kTile, uint32_t kGiven = 0>
 using Forward =  // A [M, K], B [N, K]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
                          kernel::OperandMajor::kContraction, kGiven>;
+// kEither: optional ports that it takes given or not, at the price of a branch.
+template <class P, class T, int kTile, uint32_t kEither, uint32_t kGiven = 0>
+using ForwardEither =
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
+                         kernel::OperandMajor::kContraction, kGiven, false, kEither>;
 template <class P, class T, int kTile, uint32_t kGiven = 0>
 using InputGrad =  // dX = dZ W: A [M, K], B stored [K, N]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,

@@ -30,13 +30,15 @@ struct ProgramView {
   std::string name;
   int accumulators = 1;
   bool groups = false;
+  bool halves = false;  // B has to come as halves of heads
   std::vector<PortView> ports;
 };
 
 template <class P>
 ProgramView describe(const P& program) {
   static_assert(check_program<P>());
-  ProgramView result{name_of<P>(), accumulators_of<P>(), groups_of<P>(), {}};
+  ProgramView result{
+      name_of<P>(), accumulators_of<P>(), groups_of<P>(), detail::takes_halves<P>(), {}};
   for_each_port(program, [&](const auto& port, auto index) {
     using PortType = std::remove_cvref_t<decltype(port)>;
     using Element = typename PortType::Element;

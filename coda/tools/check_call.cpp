@@ -124,13 +124,16 @@ void CheckedCall::add_port(const PortView& port, Random& random) {
   for (int s = 0; s < port.segments && !shared; ++s) {
     Extent extent = case_.drawn ? case_.extent(port) : expected_extent(port, problem, s);
     if (port.kind == PortKind::kPerRowFrom) extent.rows = case_.parts;
+    const bool table = port.kind == PortKind::kPairTable;
+    if (table) extent.rows = case_.positions;
     const bool cut = port.segments > 1, rows = case_.axis == Axis::kRows;
-    const int64_t begin = !cut   ? 0
-                          : rows ? problem.rows.begin[s]
-                                 : problem.columns.begin[s] * (port.paired ? 2 : 1);
+    const int64_t begin = !cut    ? 0
+                          : table ? s * extent.columns
+                          : rows  ? problem.rows.begin[s]
+                                  : problem.columns.begin[s] * (port.paired ? 2 : 1);
     const bool down = rows && port.kind != PortKind::kPerRow;
-    const bool tile =
-        !anyhow_ && (port.kind == PortKind::kPerElement || port.kind == PortKind::kStore);
+    const bool lines = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore || table;
+    const bool tile = !anyhow_ && lines;
     add_tensor(&port, draw_view(port.dtype, port.element_bytes, extent, Major::kRow, tile, random),
                down ? begin : 0, down ? 0 : begin, tile, random);
     Piece& piece = pieces_.back();

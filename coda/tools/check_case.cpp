@@ -82,19 +82,32 @@ Segments draw_segments(Random& random, int64_t extent, int count, int64_t unit) 
   return result;
 }
 
-// `kernel`: what the shape is drawn for; null: halves of heads are drawn too, which none takes.
+// Half a head that the kernel takes, of those worth testing; any where there is none.
+int64_t draw_half(const plan::KernelEntry* kernel, Random& random) {
+  std::vector<int64_t> halves;
+  for (const int64_t half : {1, 3, 8, 16, 32, 40, 48, 64, 128}) {
+    if (kernel == nullptr || takes_half(*kernel, half)) halves.push_back(half);
+  }
+  return random.pick(halves);
+}
+
+// `kernel`: what the shape is drawn for; null: any.
 void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kernel, bool few_tiles,
                   Random& random) {
   const auto& ports = variant.program.ports;
   const auto any = [&](auto&& property) { return std::ranges::any_of(ports, property); };
-  const int required = std::ranges::max(ports, {}, &PortView::segments).segments;
-  const bool paired = variant.program.groups || any([](const PortView& p) { return p.paired; });
+  int required = 1;  // segments; those of a table are no segments of an operand
+  for (const PortView& port : ports) {
+    if (port.kind != PortKind::kPairTable) required = std::max(required, port.segments);
+  }
+  const bool halves = variant.program.halves;
 
   Shape shape = !few_tiles ? draw_shape(random)
                            : draw_tiles(kernel != nullptr ? *kernel : plan::KernelEntry{}, random);
   int64_t half = 1;
-  if (kernel == nullptr && variant.program.accumulators == 2 && (paired || random.chance(0.3))) {
-    half = random.pick(std::array<int64_t, 9>{1, 3, 8, 16, 32, 40, 48, 64, 128});
+  const bool may = kernel == nullptr && variant.program.accumulators == 2;
+  if (halves || (may && random.chance(0.3))) {
+    half = draw_half(kernel, random);
     shape.N = (shape.N + half - 1) / half * half;
     c.problem.head_dim = 2 * half;
   }
@@ -103,7 +116,7 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
       return [kind](const PortView& p) { return p.kind == kind && p.segments > 1; };
     };
     const bool rows = any(cut(PortKind::kPerRow));
-    const bool columns = any(cut(PortKind::kPerColumn)) || paired;
+    const bool columns = any(cut(PortKind::kPerColumn)) || halves;
     c.axis = rows || (!columns && random.chance(0.5)) ? Axis::kRows : Axis::kColumns;
   } else {
     c.axis = random.pick(std::array{Axis::kNone, Axis::kNone, Axis::kNone, Axis::kRows,
@@ -122,7 +135,9 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
 double draw_number(const Case& c, const PortView& port, Random& random) {
   if (port.choices > 0) return static_cast<double>(random.between(1, port.choices - 1));
   double value = 0;
-  if (c.data == Data::kIntegers) {
+  if (port.name.ends_with("epsilon")) {  // under a root
+    value = random.pick(std::array{1e-6, 1e-5, 1e-2});
+  } else if (c.data == Data::kIntegers) {
     value = random.pick(std::array{-1.0, 0.0, 0.5, 1.0, 2.0});
   } else {
     value = 4 * random.uniform() - 2;
@@ -137,7 +152,8 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
     const PortView& port = variant.program.ports[i];
     // A port that is given in a program with nothing filled in has a default.
     // A choice that is left out, or not compiled for, is the usual one.
-    if ((port.optional || port.choices > 0) && kernel != nullptr) {
+    const bool decided = kernel != nullptr && (kernel->either >> i & 1) == 0;
+    if ((port.optional || port.choices > 0) && decided) {
       if ((kernel->given >> i & 1) == 0) continue;
     } else if ((port.optional || port.given) && random.chance(0.4)) {
       continue;
@@ -145,6 +161,11 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
     c.given.insert(port.name);
     if (port.kind == PortKind::kScalar) c.numbers[port.name] = draw_number(c, port, random);
   }
+  // Beside tables, positions are rows of them; else angles stay accurate up to a million.
+  const bool table = std::ranges::any_of(variant.program.ports, [&](const PortView& port) {
+    return port.kind == PortKind::kPairTable && c.given.contains(port.name);
+  });
+  c.positions = table ? random.between(1, 300) : 1 << 20;
   // Integers: the partials are 1, so that their mean, and what is finished from it, is exactly 1.
   c.parts = random.between(1, 9);
   const bool integers = c.data == Data::kIntegers;

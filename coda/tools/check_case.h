@@ -39,6 +39,7 @@ struct Case {
   std::set<std::string> given;                  // ports
   std::map<std::string, double> numbers;        // given scalars and parameters
   int64_t parts = 1;                            // of values that are finished from partials
+  int64_t positions = 1;                        // rows of tables that are looked up
   std::string in_place_output, in_place_input;  // ports that share their memory, or empty
   int64_t alignment = 1;                        // as in CaseRules
   std::optional<Major> major_a, major_b;        // none: each tensor has one of its own

@@ -65,24 +65,31 @@ void draw_operands(reference::Arrays& in, const Case& c, const Variant& variant,
   }
 }
 
-Array draw_port(const PortView& port, const Case& c, Random& random) {
+// positions: whether integers stand for them.
+Array draw_port(const PortView& port, const Case& c, bool positions, Random& random) {
   const Extent extent = expected_extent(port, c.problem, 0);
   const bool integers = c.data == Data::kIntegers;
   const int64_t M = c.problem.M(), N = c.problem.N() * (port.paired ? 2 : 1);
-  if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // indices of columns
+  if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // positions, else columns
+    const int64_t end = positions ? c.positions : N;
     return drawn(1, M, port.dtype, [&] {
-      return static_cast<double>(random.between(0, std::max<int64_t>(N - 1, 0)));
+      return static_cast<double>(random.between(0, std::max<int64_t>(end - 1, 0)));
     });
   }
   switch (port.kind) {
     case PortKind::kPerRow:
     case PortKind::kPerColumn:
-      return drawn(1, port.kind == PortKind::kPerRow ? M : N, port.dtype, [&] {
+    case PortKind::kPerHead:
+      return drawn(1, port.kind == PortKind::kPerColumn ? N : extent.columns, port.dtype, [&] {
         return integers ? static_cast<double>(random.between(-2, 2)) : 0.5 + 0.5 * random.normal();
       });
     case PortKind::kPerElement:
       return drawn(M, N, port.dtype, [&] {
         return integers ? static_cast<double>(random.between(-8, 8)) : random.normal();
+      });
+    case PortKind::kPairTable:  // side by side
+      return drawn(c.positions, 2 * extent.columns, port.dtype, [&] {
+        return integers ? static_cast<double>(random.between(-1, 1)) : random.normal();
       });
     default:  // partials of 64 values of variance 1
       return drawn(c.parts, extent.columns, port.dtype,
@@ -109,7 +116,7 @@ std::vector<Array*> values_of(reference::Arrays& in, const Case& c, const Varian
   }
   for (const PortView& port : variant.program.ports) {
     const bool values = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
-                        port.kind == PortKind::kPerElement;
+                        port.kind == PortKind::kPerElement || port.kind == PortKind::kPerHead;
     const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
     if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
   }
@@ -150,15 +157,17 @@ reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t in
   }
   reference::Arrays in;
   draw_operands(in, c, variant, random);
+  const bool positions =
+      std::ranges::count(variant.program.ports, PortKind::kPairTable, &PortView::kind) > 0;
   for (const PortView& port : variant.program.ports) {
     if (!is_input(port.kind) || port.kind == PortKind::kScalar || !c.given.contains(port.name)) {
       continue;
     }
     if (port.dtype != DType::kState) {
-      in[port.name] = draw_port(port, c, random);
+      in[port.name] = draw_port(port, c, positions, random);
     } else {
       for (int64_t i = 0; i < port.element_bytes / 4; ++i) {
-        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, random);
+        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, positions, random);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "coda/tools/random.h"
 
@@ -69,7 +70,9 @@ CudaWorkload::CudaWorkload(const Shape& shape, Regime regime) : shape_(shape) {
   for (void*& out : out_) {
     out = memory(std::max({M * N, M * K, N * K}), DType::kBf16, Fill::kZero);
   }
+  positions_ = memory(M, DType::kInt64, Fill::kPositions);
   add_forward();
+  add_rope();
   add_gradients();
 }
 
@@ -79,6 +82,10 @@ void* CudaWorkload::memory(int64_t elements, DType type, Fill fill) {
     buffer.fill(0);
   } else if (fill == Fill::kNormal) {
     buffer.fill(normal_numbers().data(), normal_numbers().size() * sizeof(bf16));
+  } else if (fill == Fill::kPositions) {
+    std::vector<int64_t> positions(static_cast<size_t>(elements));
+    std::iota(positions.begin(), positions.end(), 0);
+    buffer.fill(positions.data(), positions.size() * sizeof(int64_t));
   } else {
     const float sum_of_squares = 64;
     buffer.fill(&sum_of_squares, sizeof(sum_of_squares));
@@ -135,6 +142,37 @@ void CudaWorkload::add_forward() {
         number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
         argument("gate", out(0, F)), argument("up", out(1, F)), argument("out", out(2, F))}},
       baseline);
+}
+
+// q, k and v, a third of the columns each, in heads of 128; where there are so many.
+void CudaWorkload::add_rope() {
+  constexpr int64_t kHeadDim = 128;
+  const auto [M, N, K] = shape_;
+  if (N % (3 * kHeadDim) != 0) return;
+  const int64_t columns = N / 3;
+  OperandView weights;
+  weights.segments = 3;
+  weights.cut = Cut::kRows;
+  weights.accumulators = 2;
+  weights.halved = true;
+  weights.head_dim = kHeadDim;
+  Argument out{"out", {}, 0};
+  for (int i = 0; i < 3; ++i) {
+    weights.part[0][i] = weights.part[1][i] =
+        tensor(static_cast<bf16*>(w_) + i * columns * K, DType::kBf16, columns, K);
+    out.tensors.push_back(tensor(out_[i], DType::kBf16, M, columns));
+  }
+  void* inv_freq = memory(kHeadDim / 2, DType::kFp32, Fill::kPartials);  // any numbers will do
+  add("linear_rope", "bf16", "forward",
+      {operand(tensor(x_, DType::kBf16, M, K)),
+       weights,
+       {{"rstd", {tensor(partials_, DType::kFp32, (K + 63) / 64, M)}, 0},
+        {"rstd.width", {}, static_cast<double>(K)},
+        {"rstd.epsilon", {}, 1e-5},
+        {"positions", {tensor(positions_, DType::kInt64, 1, M)}, 0},
+        {"inv_freq", {tensor(inv_freq, DType::kFp32, 1, kHeadDim / 2)}, 0},
+        out}},
+      {M, N, K, x_, w_, false, false, out_[0], DType::kBf16});
 }
 
 void CudaWorkload::add_gradients() {
