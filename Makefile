@@ -5,7 +5,7 @@
 
 help:
 	@echo "make build    compile; leaves the command build/coda"
-	@echo "make kernels  compile every GPU kernel (nvcc); leaves build-gpu/coda for a GPU machine"
+	@echo "make kernels  compile every GPU kernel (nvcc); leaves build-gpu/coda and build-gpu/lib/libcoda.so for a GPU machine"
 	@echo "make run      build, check every operation, print the CPU benchmark table"
 	@echo "make test     everything that must pass before a change is merged"
 	@echo "make bench    measure on this machine; writes runs/bench.json"

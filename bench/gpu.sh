@@ -3,8 +3,9 @@
 #
 # usage: bench/gpu.sh [FOLDER]     results go there; bench/results if left out
 #
-# Takes build-gpu/coda where somebody brought it along (it needs nothing but the driver), else builds
-# it. CASES, ROUNDS and SANITIZER_CASES change how much is done. The last lines are a short table.
+# Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
+# nothing but the driver), else builds them. Where python3 has PyTorch, coda runs beside it too.
+# CASES, ROUNDS and SANITIZER_CASES change how much is done. The last lines are a short table.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,7 @@ step() {  # what, command...
   note "$what" "$status" $((SECONDS - start))
 }
 
-if ! "$coda" --version >/dev/null 2>&1; then
+if ! "$coda" --version >/dev/null 2>&1 || [[ ! -f build-gpu/lib/libcoda.so ]]; then
   cmake --preset gpu >/dev/null && cmake --build --preset gpu || exit 1
 fi
 "$coda" info
@@ -41,9 +42,28 @@ for root in site.getsitepackages():
 done
 
 step "check" "$coda" check --backend cuda --cases "${CASES:-500}"
+step "check a whole layer" "$coda" check --backend cuda --layer
 step "check beyond 2^31 elements" "$coda" check --backend cuda --huge
 step "bench" "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
   >"$results/gpu.txt"
+
+beside_torch() {  # script; writes SCRIPT.json and SCRIPT.txt
+  local to=$results/$1
+  python3 "bench/$1.py" "${@:2}" --json "$to.json" >"$to.txt" 2>"$to.log" || {
+    tail -n 5 "$to.log"
+    return 1
+  }
+}
+texts=(gpu)
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  step "errors beside PyTorch" beside_torch numerics --device cuda
+  step "a layer beside PyTorch" beside_torch layer --rounds "${ROUNDS:-20}"
+  step "operations beside PyTorch" beside_torch operations --rounds "${ROUNDS:-20}"
+  step "cross-entropy beside PyTorch" beside_torch cross_entropy --rounds "${ROUNDS:-20}"
+  texts+=(numerics layer operations cross_entropy)
+else
+  echo "no PyTorch with CUDA here: left out"
+fi
 
 sanitize() {  # tool
   local log=$results/$1.txt
@@ -59,8 +79,10 @@ else
   echo "no compute-sanitizer here: left out"
 fi
 
-echo
-cat "$results/gpu.txt"
+for text in "${texts[@]}"; do
+  echo
+  cat "$results/$text.txt"
+done
 echo
 printf '%s\n' "${report[@]}"
 exit $failed

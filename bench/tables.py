@@ -1,8 +1,8 @@
-"""Writes the result tables of README.md from bench/results/*.json.
+"""Writes the result tables of README.md and docs/numerics.md from bench/results/*.json.
 
 A table stands between `<!-- table: NAME -->` and `<!-- /table -->` and shows
-bench/results/NAME.json, which `coda bench --json` or bench/torch_cpu.py wrote. With --check nothing
-is written; the exit status is 1 where a table is stale.
+bench/results/NAME.json, which `coda bench --json` or a script of bench/ wrote; its "kind" says how.
+With --check nothing is written; the exit status is 1 where a table is stale.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "numerics.md"]
 TABLE = re.compile(
     r"(?P<open><!-- table: (?P<name>[\w-]+) -->\n).*?(?P<close><!-- /table -->)", re.DOTALL
 )
@@ -79,21 +80,105 @@ def make_gpu_table(document: dict) -> str:
     return f"{text}\n{document['gpu']}; commit {document['commit']}; medians of {rounds} rounds.\n"
 
 
+def markdown(rows: list[list[str]], left: int) -> str:
+    """A head and lines; the first `left` columns are words, the others figures."""
+    marks = ["---"] * left + ["---:"] * (len(rows[0]) - left)
+    return "".join(f"| {' | '.join(row)} |\n" for row in [rows[0], marks, *rows[1:]])
+
+
+def source(document: dict) -> str:
+    where = document["gpu"] or f"{document['machine']}, PyTorch {document['torch']}"
+    return f"{where}; commit {document['commit']}"
+
+
+PHASES = ("inference", "forward", "backward", "forward+backward")
+FORMS = ("kept", "folded")
+
+
+def fastest_torch(ms: dict, phase: str) -> float:
+    return min(times[phase] for name, times in ms.items() if name.startswith("torch"))
+
+
+def make_layer_table(document: dict) -> str:
+    """A line per size, data and phase: time, and speed over PyTorch and over the bare GEMMs."""
+    head = ["h", "data", "phase", "PyTorch", "GEMMs"]
+    for form in FORMS:
+        head += [f"γ {form}", "over PyTorch", "over GEMMs"]
+    rows = [head]
+    for result in document["results"]:
+        ms = result["ms"]
+        for phase in PHASES:
+            torch_ms = fastest_torch(ms, phase)
+            gemms = ms["GEMMs"]["forward" if phase == "inference" else phase]
+            row = [str(result["hidden"]), result["regime"], phase]
+            row += [f"{torch_ms:.2f} ms", f"{gemms:.2f} ms"]
+            for form in FORMS:
+                ours = ms[f"coda {form}"][phase]
+                row += [f"{ours:.2f} ms", f"{torch_ms / ours:.2f}×", f"{gemms / ours:.2f}×"]
+            rows.append(row)
+    rounds = min(result["rounds"] for result in document["results"])
+    return f"{markdown(rows, 3)}\n{source(document)}; medians of {rounds} rounds.\n"
+
+
+def make_operations_table(document: dict) -> str:
+    """A line per operation and set of shapes: means over the shapes, the worst one in brackets."""
+    lines: dict[tuple, dict[str, list[dict]]] = {}
+    for result in document["results"]:
+        key = (result["set"], f"`{result['operation']}`", result["variant"])
+        lines.setdefault(key, {}).setdefault(result["regime"], []).append(result)
+    head = ["shapes", "operation", "variant"]
+    for baseline in ("the bare GEMM", "torch.compile"):
+        head += [f"over {baseline}, random", "zeros"]
+    rows = [head]
+    for key, line in lines.items():
+        row = list(key)
+        for figure in ("over_gemm", "over_compile"):
+            for regime in ("random", "zeros"):
+                values = [result[figure] for result in line[regime]]
+                row.append(f"{geometric_mean(values):.3f} ({min(values):.3f})")
+        rows.append(row)
+    rounds = min(result["rounds"] for result in document["results"])
+    return f"{markdown(rows, 3)}\n{source(document)}; medians of {rounds} rounds.\n"
+
+
+def make_numerics_table(document: dict) -> str:
+    """A line per output: errors against fp64."""
+    rows = [["operation", "variant", "output", "coda", "eager", "torch.compile", "coda/eager"]]
+    for result in document["results"]:
+        errors = result["errors"]
+        row = [f"`{result['operation']}`", result["variant"], f"`{result['output']}`"]
+        row += [f"{errors[name]:.1e}" for name in ("coda", "eager", "compile")]
+        rows.append([*row, f"{errors['coda'] / errors['eager']:.2f}"])
+    return f"{markdown(rows, 3)}\n{source(document)}.\n"
+
+
+KINDS = {
+    "layer": make_layer_table,
+    "operations": make_operations_table,
+    "numerics": make_numerics_table,
+}
+
+
+def make(document: dict) -> str:
+    if "kind" in document:
+        return KINDS[document["kind"]](document)
+    return make_gpu_table(document) if document["gpu"] else make_table(document)
+
+
 def fill(text: str, results: Path) -> str:
     def table(match: re.Match) -> str:
         path = results / f"{match['name']}.json"
         if not path.is_file():
             return f"{match['open']}Not measured yet.\n{match['close']}"
         document = json.loads(path.read_text(encoding="utf-8"))
-        made = make_gpu_table(document) if document["gpu"] else make_table(document)
-        return f"{match['open']}{made}{match['close']}"
+        return f"{match['open']}{make(document)}{match['close']}"
 
     return TABLE.sub(table, text)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Writes the result tables of README.md")
-    parser.add_argument("document", nargs="*", type=Path, default=[ROOT / "README.md"])
+    parser = argparse.ArgumentParser(description="Writes the result tables of the documents")
+    parser.add_argument("document", nargs="*", type=Path, default=DOCUMENTS)
     parser.add_argument("--results", type=Path, default=ROOT / "bench" / "results")
     parser.add_argument("--check", action="store_true", help="only say whether a table is stale")
     arguments = parser.parse_args()

@@ -10,11 +10,8 @@ none is timed that is more than twice as far off as PyTorch's own. docs/benchmar
 """
 
 import argparse
-import ctypes
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +20,8 @@ from pathlib import Path
 
 import torch  # before libcoda, so that both use one OpenMP runtime
 import torch.nn.functional as F
-from capi import ROOT, Coda
+from capi import Coda, pair
+from machine import check_one_openmp, commit, keep_memory, machine
 
 SHAPES = ("1024x1024x1024", "4096x2048x2048", "2048x5632x2048")
 EPSILON = 1e-5
@@ -83,12 +81,12 @@ def check(name: str, ours: torch.Tensor, theirs: torch.Tensor, exact: torch.Tens
         raise SystemExit(f"{name}: error {error(ours, exact):.2e}, at most {bound:.2e}: not timed")
 
 
-def linear(coda: Coda, shape, dtype: torch.dtype, threads: int) -> Race:
+def linear(coda: Coda, shape, dtype: torch.dtype) -> Race:
     M, N, K = shape
     a, w = torch.randn(M, K, dtype=dtype), torch.randn(N, K, dtype=dtype)
     ours, theirs = torch.empty(M, N, dtype=dtype), torch.empty(M, N, dtype=dtype)
     name = {torch.bfloat16: "bf16", torch.float32: "fp32"}[dtype]
-    run = coda.prepare("linear", name, a, w, threads, out=ours)
+    run = coda.prepare("linear", name, a, w, out=ours)
     run()
     torch.mm(a, w.t(), out=theirs)
     exact = a.double() @ w.double().t() if dtype == torch.float32 else a.float() @ w.float().t()
@@ -110,14 +108,14 @@ def residual_norm_addmm(a, w, x, gamma):
     return y, F.rms_norm(y, gamma.shape, gamma, EPSILON)
 
 
-def linear_residual_norm(coda: Coda, shape, threads: int) -> Race:
+def linear_residual_norm(coda: Coda, shape) -> Race:
     M, N, K = shape
     a, w, x = (torch.randn(s, dtype=torch.bfloat16) for s in ((M, K), (N, K), (M, N)))
     gamma = torch.randn(N, dtype=torch.bfloat16)
     out, scaled = torch.empty_like(x), torch.empty_like(x)
     squares = torch.empty((N + 63) // 64, M)
     ports = dict(residual=x, gamma=gamma, out=out, scaled=scaled, squares=squares)
-    run = coda.prepare("linear_residual_norm", "kept-bf16", a, w, threads, **ports)
+    run = coda.prepare("linear_residual_norm", "kept-bf16", a, w, **ports)
     run()
     compiled = torch.compile(residual_norm)
     exact = residual_norm(*(t.float() for t in (a, w, x, gamma)))
@@ -143,7 +141,7 @@ def swiglu_joined(x, joined):
     return F.silu(g) * u
 
 
-def linear_swiglu(coda: Coda, shape, threads: int) -> Race:
+def linear_swiglu(coda: Coda, shape) -> Race:
     """PyTorch starts from the normalised input, coda from the unnormalised one and its Σx²."""
     M, N, K = shape
     x = torch.randn(M, K, dtype=torch.bfloat16)
@@ -153,8 +151,8 @@ def linear_swiglu(coda: Coda, shape, threads: int) -> Race:
     normed = F.rms_norm(x, (K,), None, EPSILON)
     out = torch.empty(M, N, dtype=torch.bfloat16)
     numbers = dict(rstd__width=float(K), rstd__epsilon=EPSILON)
-    pair = (gate, up)
-    run = coda.prepare("linear_swiglu", "bf16", x, pair, threads, rstd=squares, out=out, **numbers)
+    weights = pair(gate, up)
+    run = coda.prepare("linear_swiglu", "bf16", x, weights, rstd=squares, out=out, **numbers)
     run()
     compiled, compiled_joined = torch.compile(swiglu), torch.compile(swiglu_joined)
     exact = swiglu(F.rms_norm(x.float(), (K,), None, EPSILON), gate.float(), up.float())
@@ -183,33 +181,6 @@ def measure(races: list[Race], rounds: int, label: str) -> None:
         print("\r\033[K", end="", file=sys.stderr)
 
 
-def keep_memory() -> None:
-    """Freed tensors are reused instead of going back to the system, as in a loop that has run for a
-    while; otherwise page faults would slow PyTorch's operators, which allocate their results."""
-    libc = ctypes.CDLL(None)
-    libc.mallopt(-4, 0)  # M_MMAP_MAX
-    libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
-
-
-def check_one_openmp() -> None:
-    """With two runtimes the idle threads of one would take time from the other."""
-    maps = Path("/proc/self/maps").read_text().split("\n")
-    runtimes = {line.split()[-1] for line in maps if "libgomp" in line or "libiomp" in line}
-    if len(runtimes) > 1:
-        raise SystemExit(f"several OpenMP runtimes in one process: {', '.join(sorted(runtimes))}")
-
-
-def machine() -> str:
-    names = [line for line in Path("/proc/cpuinfo").read_text().split("\n") if "model name" in line]
-    return f"{names[0].split(': ')[1] if names else 'unknown processor'}, {os.cpu_count()} cores"
-
-
-def commit() -> str:
-    command = ["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
-    described = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return described.stdout.strip() if described.returncode == 0 else "unknown"
-
-
 def print_table(results: list[dict]) -> None:
     head = f"{'operation':22}{'type':6}{'M':>6}{'N':>6}{'K':>6}{'coda ms':>10}"
     print(f"{head}{'torch ms':>10}{'speedup':>9}  fastest PyTorch")
@@ -231,16 +202,16 @@ def main() -> int:
     torch.manual_seed(1)
     torch.set_num_threads(arguments.threads)
     torch.set_grad_enabled(False)
-    coda = Coda()
+    coda = Coda(threads=arguments.threads)
     check_one_openmp()
     results = []
     for text in arguments.shape:
         shape = tuple(int(extent) for extent in text.split("x"))
         races = [
-            linear(coda, shape, torch.bfloat16, arguments.threads),
-            linear(coda, shape, torch.float32, arguments.threads),
-            linear_residual_norm(coda, shape, arguments.threads),
-            linear_swiglu(coda, shape, arguments.threads),
+            linear(coda, shape, torch.bfloat16),
+            linear(coda, shape, torch.float32),
+            linear_residual_norm(coda, shape),
+            linear_swiglu(coda, shape),
         ]
         measure(races, arguments.rounds, text)
         results += [race.result(shape, arguments.rounds) for race in races]

@@ -1,7 +1,9 @@
-/* The C interface: runs an operation of the catalogue by name on tensors that the caller owns.
- * `coda list` prints the operations with their variants, ports, shapes and types. Nothing is thrown
- * across: a function gives a status, and coda_last_error() says what was expected and what came.
- * Everything is checked before anything is written. Calls from several threads are independent. */
+/* The C interface: runs an operation of the catalogue by name on tensors that the caller owns, on the
+ * CPU or on a Hopper GPU. coda_operation_name() and its neighbours, or `coda list`, say what there is.
+ * Nothing is thrown across: a function gives a status, and coda_last_error() says what was expected and
+ * what came. Everything is checked before anything is written. Calls from several threads are
+ * independent. Within a major version of libcoda, structures keep their layout; those with a `size`
+ * may get further members at their end, which a caller compiled earlier leaves at zero. */
 #ifndef CODA_CODA_H_
 #define CODA_CODA_H_
 
@@ -20,8 +22,9 @@ extern "C" {
 /* NOLINTBEGIN(modernize-use-using): this is C */
 typedef enum coda_status {
   CODA_OK = 0,
-  CODA_BAD_ARGUMENT = 1,  /* the call does not fit the operation; nothing was written */
-  CODA_INTERNAL_ERROR = 2 /* memory ran out, or a defect in coda */
+  CODA_BAD_ARGUMENT = 1,   /* the call does not fit the operation; nothing was written */
+  CODA_INTERNAL_ERROR = 2, /* memory ran out, or a defect in coda */
+  CODA_DEVICE_ERROR = 3    /* no such GPU, no kernels for it, or what CUDA answered */
 } coda_status;
 
 typedef enum coda_dtype {
@@ -34,7 +37,7 @@ typedef enum coda_dtype {
 
 /* [rows, columns]; element (i, j) stands at i*ld + j, or at j*ld + i where column_major is not 0.
  * A vector is one row. Partials whose state has several numbers are CODA_FP32 with the numbers of a
- * state side by side; columns and ld then count states. */
+ * state side by side; columns and ld count numbers. */
 typedef struct coda_tensor {
   void* data;    /* operands and input ports are only read */
   int32_t dtype; /* a coda_dtype */
@@ -67,17 +70,102 @@ typedef struct coda_argument {
   double number;
 } coda_argument;
 
+typedef enum coda_device { CODA_CPU = 0, CODA_CUDA = 1 } coda_device;
+
+/* Where and how a call runs. All zero but for `size` is the CPU with all its cores. */
 typedef struct coda_options {
-  int32_t threads; /* 0: OpenMP's default */
-  const char* isa; /* "portable", "avx2", "avx512"; NULL: the widest one the processor has */
+  uint64_t size;   /* sizeof(coda_options) */
+  int32_t device;  /* a coda_device; all tensors are in its memory */
+  int32_t threads; /* CPU; 0: OpenMP's default */
+  const char* isa; /* CPU: "portable", "avx2", "avx512"; NULL: the widest one the processor has */
+  /* CUDA: the call is put on the stream (a cudaStream_t) and returns; nothing is allocated or waited
+   * for. What coda_workspace_bytes() asks for, aligned to 256 bytes and nobody else's until the call
+   * is done, lets long contractions be cut into slices; without it they stay whole. */
+  void* stream; /* NULL: the default stream */
+  void* workspace;
+  int64_t workspace_bytes;
+  int32_t gpu; /* the number of the GPU */
 } coda_options;
+
+/* A port of a variant. */
+typedef struct coda_port {
+  uint64_t size;     /* sizeof(coda_port), set by the caller */
+  const char* name;  /* strings live as long as the library */
+  const char* kind;  /* "PerRow", "Store", ...: docs/architecture.md has them all */
+  const char* shape; /* "[M, N]", ... */
+  int32_t dtype;     /* a coda_dtype */
+  int32_t numbers;   /* side by side in an element: of a state, else 1 */
+  int32_t output;    /* 1: written, 0: read */
+  int32_t optional;  /* 1: may be left out */
+  int32_t segments;  /* tensors that it takes */
+} coda_port;
+typedef enum coda_loss_reduction {
+  CODA_LOSS_NONE = 0, /* a loss for every row */
+  CODA_LOSS_SUM = 1,
+  CODA_LOSS_MEAN = 2 /* over the rows that are not ignored */
+} coda_loss_reduction;
+
+typedef enum coda_cross_entropy_step {
+  CODA_CROSS_ENTROPY_LOSS = 0,           /* the loss; and the logits, where asked for */
+  CODA_CROSS_ENTROPY_WITH_GRADIENTS = 1, /* the loss and its gradients, `chunk` rows at a time */
+  CODA_CROSS_ENTROPY_FROM_LOGITS = 2,    /* the gradients, from logits that the first step left */
+  CODA_CROSS_ENTROPY_RECOMPUTE = 3       /* the gradients, `chunk` columns of z at a time, again */
+} coda_cross_entropy_step;
+
+/* The loss of a language model's head on z = rstd * x W^T and its gradients, as a sequence of
+ * operations; but for the step from logits, z never exists as a whole. A target that is neither a
+ * column nor ignored is an error before anything is written on the CPU; on the GPU its loss is NaN and
+ * *error becomes 1. */
+typedef struct coda_cross_entropy {
+  uint64_t size;                      /* sizeof(coda_cross_entropy) */
+  int32_t step, reduction;            /* a coda_cross_entropy_step, a coda_loss_reduction */
+  const coda_tensor *x, *weight;      /* [M, h], [V, h]: bf16; on the CPU also fp32 */
+  const coda_tensor* target;          /* [M], int64 */
+  int64_t ignore_index;               /* rows of this target count for nothing; else e.g. -100 */
+  const coda_tensor* rstd;            /* [parts, M], fp32: sums of squares; NULL: a factor of 1 */
+  double rstd_width, rstd_epsilon;    /* of rstd */
+  double soft_cap, z_loss, smoothing; /* 0: none */
+  int64_t chunk;                      /* rows, or columns (a multiple of 128) */
+  const coda_tensor *loss, *lse;      /* [1] or [M], [M], fp32: out; lse is read by later steps */
+  int32_t* error;                     /* [1], may be NULL */
+  const coda_tensor* logits;          /* [M, V], z: out of the first step where not NULL, then in */
+  const coda_tensor* dz;              /* [M, V], from logits: for rstd*dz; may be their memory */
+  const coda_tensor* dloss;           /* [1] or [M], fp32; NULL: 1 */
+  const coda_tensor *dweight, *dx;    /* [V, h] fp32, [M, h] (fp32 where z is made again): out */
+  int32_t add_to_dweight;             /* 1: to what is there */
+  const coda_tensor* dots; /* with rstd: sums of z*dz, [1, M] or, made again, [V/128, M] */
+} coda_cross_entropy;
 /* NOLINTEND(modernize-use-using) */
 
-/* accumulator_i = A * B_i^T, then the operation's program on it. `variant` is one of those `coda
- * list` shows; NULL takes the first one for A's element type. `options` may be NULL. */
+/* accumulator_i = A * B_i^T, then the operation's program on it. `variant` NULL takes the first one
+ * for A's element type. `options` may be NULL; a and b too, where the operation has no operands. */
 CODA_API coda_status coda_run(const char* operation, const char* variant, const coda_operand* a,
                               const coda_operand* b, const coda_argument* arguments,
                               int32_t argument_count, const coda_options* options);
+
+/* The workspace that this call can use: 0 on the CPU, and wherever the contraction stays whole.
+ * Depends on shapes and the GPU, not on what the tensors hold. */
+CODA_API coda_status coda_workspace_bytes(const char* operation, const char* variant,
+                                          const coda_operand* a, const coda_operand* b,
+                                          const coda_argument* arguments, int32_t argument_count,
+                                          const coda_options* options, int64_t* bytes);
+
+/* Cross-entropy takes its workspace on either device, of the size that the second one says. */
+CODA_API coda_status coda_run_cross_entropy(const coda_cross_entropy* call,
+                                            const coda_options* options);
+CODA_API coda_status coda_cross_entropy_workspace_bytes(const coda_cross_entropy* call,
+                                                        int64_t* bytes);
+
+/* What there is, counted from 0; NULL beyond the last one, or where a name is unknown. Parameters are
+ * the numbers that finish a port from partials ("rstd.epsilon"). */
+CODA_API const char* coda_operation_name(int32_t index);
+CODA_API const char* coda_variant_name(const char* operation, int32_t index);
+CODA_API const char* coda_parameter_name(const char* operation, const char* variant, int32_t index);
+/* 1: A and B are needed, 0: the operation has none, -1: there is no such operation. */
+CODA_API int32_t coda_has_operands(const char* operation);
+/* CODA_BAD_ARGUMENT beyond the last port. */
+CODA_API coda_status coda_get_port(const char* operation, const char* variant, int32_t index,
+                                   coda_port* port);
 
 /* Why the last call on this thread failed; "" after one that did not. Valid until the next call. */
 CODA_API const char* coda_last_error(void);

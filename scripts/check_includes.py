@@ -24,6 +24,7 @@ LAYERS = [
     {"epilogue"},
     {"kernel"},
     {"plan"},
+    {"rows"},
     {"catalogue"},
     {"block"},
     {"tools"},

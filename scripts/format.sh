@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mapfile -t sources < <(git ls-files -co --exclude-standard -- coda tests bench examples |
-  grep -E '\.(h|cpp|cu|cuh)$')
+  grep -E '\.(h|c|cpp|cu|cuh)$')
 ruff=.venv/bin/ruff
 [[ -x $ruff ]] || echo "Python skipped: no $ruff (scripts/setup.sh could not reach PyPI)"
 if [[ ${1:-} == --check ]]; then

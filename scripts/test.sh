@@ -44,16 +44,19 @@ exports() {
 # What the test of the simulator's teeth said; it failed where the share was too low.
 mutations() { grep "mutations of .* noticed" build/Testing/Temporary/LastTest.log; }
 
-# A user's program outside this repository, against the installed package.
-user_program() {
-  local prefix=$scratch/prefix program=$scratch/user_program
-  cp -r examples/user_program "$program" &&
-    cmake --install build --prefix "$prefix" >/dev/null &&
-    cmake -S "$program" -B "$program/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >/dev/null &&
-    cmake --build "$program/build" &&
-    "$program/build/scaled_relu" &&
-    $python scripts/check_isa_symbols.py "$program/build"
+# Copies a program out of this repository and builds it against the installed package.
+example() {  # folder of examples/
+  local program=$scratch/$1
+  cp -r "examples/$1" "$program" &&
+    cmake -S "$program" -B "$program/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null &&
+    cmake --build "$program/build"
 }
+user_program() {
+  cmake --install build --prefix "$scratch/prefix" >/dev/null && example user_program &&
+    "$scratch/user_program/build/scaled_relu" &&
+    $python scripts/check_isa_symbols.py "$scratch/user_program/build"
+}
+c_program() { example c && "$scratch/c/build/linear_swiglu"; }
 
 step "setup" scripts/setup.sh
 step "format" scripts/format.sh --check
@@ -66,6 +69,7 @@ step "tests" ctest --preset default -j "$jobs" --no-tests=error
 step "share of mutations noticed" mutations
 step "clang-tidy on what changed" $python scripts/lint.py
 step "user program" user_program
+step "C program" c_program
 step "AddressSanitizer, UndefinedBehaviorSanitizer" sanitizer asan
 step "ThreadSanitizer" sanitizer tsan
 

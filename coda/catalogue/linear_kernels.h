@@ -25,7 +25,9 @@ struct Manifest<catalogue::Linear<fp16>> {
 template <>
 struct Manifest<catalogue::Linear<float>> {
   using P = catalogue::Linear<float>;
-  using Kernels = KernelList<Forward<P, bf16, 1>>;
+  static constexpr uint32_t kC = 1 << 2;
+  using Kernels =
+      KernelList<Forward<P, bf16, 1>, InputGrad<P, bf16, 1>, InputGrad<P, bf16, 1, kC>>;
 };
 
 }  // namespace coda::plan

@@ -17,15 +17,20 @@ const Operation& linear_residual_norm_operation() {
           "Projection onto the residual stream with the row sums of the RMSNorm that follows.",
       .variants = {variant<LinearResidualNorm<bf16>>("kept-bf16", DType::kBf16,
                                                      on_gpu<LinearResidualNorm<bf16>>()),
-                   variant<LinearResidualNorm<fp16>>("kept-fp16", DType::kFp16),
+                   variant<LinearResidualNorm<fp16>>("kept-fp16", DType::kFp16,
+                                                     on_gpu<LinearResidualNorm<fp16>>()),
                    variant<LinearResidualNorm<float>>("kept-fp32", DType::kFp32),
-                   variant<LinearResidualNorm<bf16, float>>("kept-bf16-fp32stream", DType::kBf16),
+                   variant<LinearResidualNorm<bf16, float>>(
+                       "kept-bf16-fp32stream", DType::kBf16,
+                       on_gpu<LinearResidualNorm<bf16, float>>()),
                    variant<LinearResidualNormFolded<bf16>>(
                        "folded-bf16", DType::kBf16, on_gpu<LinearResidualNormFolded<bf16>>()),
-                   variant<LinearResidualNormFolded<fp16>>("folded-fp16", DType::kFp16),
+                   variant<LinearResidualNormFolded<fp16>>(
+                       "folded-fp16", DType::kFp16, on_gpu<LinearResidualNormFolded<fp16>>()),
                    variant<LinearResidualNormFolded<float>>("folded-fp32", DType::kFp32),
-                   variant<LinearResidualNormFolded<bf16, float>>("folded-bf16-fp32stream",
-                                                                  DType::kBf16)},
+                   variant<LinearResidualNormFolded<bf16, float>>(
+                       "folded-bf16-fp32stream", DType::kBf16,
+                       on_gpu<LinearResidualNormFolded<bf16, float>>())},
       .reference = &linear_residual_norm_reference,
       .exact = {"out", "scaled", "squares"}};
   return operation;

@@ -9,8 +9,28 @@ std::span<const plan::KernelEntry> kernels_of<catalogue::LinearResidualNorm<bf16
 }
 
 template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearResidualNorm<fp16>>() {
+  return entries(plan::Manifest<catalogue::LinearResidualNorm<fp16>>::Kernels{});
+}
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearResidualNorm<bf16, float>>() {
+  return entries(plan::Manifest<catalogue::LinearResidualNorm<bf16, float>>::Kernels{});
+}
+
+template <>
 std::span<const plan::KernelEntry> kernels_of<catalogue::LinearResidualNormFolded<bf16>>() {
   return entries(plan::Manifest<catalogue::LinearResidualNormFolded<bf16>>::Kernels{});
+}
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearResidualNormFolded<fp16>>() {
+  return entries(plan::Manifest<catalogue::LinearResidualNormFolded<fp16>>::Kernels{});
+}
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearResidualNormFolded<bf16, float>>() {
+  return entries(plan::Manifest<catalogue::LinearResidualNormFolded<bf16, float>>::Kernels{});
 }
 
 }  // namespace coda::cuda

@@ -8,4 +8,9 @@ std::span<const plan::KernelEntry> kernels_of<catalogue::LinearSwiglu<bf16>>() {
   return entries(plan::Manifest<catalogue::LinearSwiglu<bf16>>::Kernels{});
 }
 
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearSwiglu<fp16>>() {
+  return entries(plan::Manifest<catalogue::LinearSwiglu<fp16>>::Kernels{});
+}
+
 }  // namespace coda::cuda

@@ -1,6 +1,7 @@
-// a = silu(n Wgᵀ)·(n Wuᵀ) with n = rstd ⊙ A, rstd = (Σx²/width + ε)^(-1/2); unfused: the row is
-// normalised and stored, then two linears, silu, multiply.
+// a = f(n Wgᵀ)·(n Wuᵀ) with n = rstd ⊙ A, rstd = (Σx²/width + ε)^(-1/2); unfused: the row is
+// normalised and stored, then two linears, the activation, multiply.
 #pragma once
+#include "coda/catalogue/activation_reference.h"
 #include "coda/reference/formula.h"
 
 namespace coda::catalogue {
@@ -16,7 +17,7 @@ inline reference::Arrays linear_swiglu_reference(const reference::Arrays& in,
   }
   const Array g = round.as("gate", round.matmul(n, in.at("B.first")));
   const Array u = round.as("up", round.matmul(n, in.at("B.second")));
-  const Array a = round.as("out", round(silu(g)) * u);
+  const Array a = round.as("out", round(map(g, activation_formula(in).value)) * u);
   return {{"gate", g}, {"up", u}, {"out", a}};
 }
 

@@ -13,4 +13,19 @@ std::span<const plan::KernelEntry> kernels_of<catalogue::LinearWeightGrad<bf16>>
   return entries(plan::Manifest<catalogue::LinearWeightGrad<bf16>>::Kernels{});
 }
 
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearWeightGrad<fp16>>() {
+  return entries(plan::Manifest<catalogue::LinearWeightGrad<fp16>>::Kernels{});
+}
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearWeightGradFolded<float, bf16>>() {
+  return entries(plan::Manifest<catalogue::LinearWeightGradFolded<float, bf16>>::Kernels{});
+}
+
+template <>
+std::span<const plan::KernelEntry> kernels_of<catalogue::LinearWeightGradFolded<bf16>>() {
+  return entries(plan::Manifest<catalogue::LinearWeightGradFolded<bf16>>::Kernels{});
+}
+
 }  // namespace coda::cuda

@@ -11,14 +11,15 @@
 namespace coda::catalogue {
 namespace {
 
-[[noreturn]] void fail_name(const std::string& what, const std::string& name,
+[[noreturn]] void fail_name(const std::string& what, std::string_view name,
                             const std::vector<std::string>& known) {
   std::string remedy = fmt::format("there are {}", fmt::join(known, ", "));
   if (!known.empty()) {
-    const auto nearest = std::ranges::min_element(
-        known, {}, [&](const std::string& other) { return edit_distance(name, other); });
+    const auto nearest = std::ranges::min_element(known, {}, [&](const std::string& other) {
+      return edit_distance(std::string(name), other);
+    });
     // Farther than half of its letters is no misspelling.
-    if (2 * edit_distance(name, *nearest) <= nearest->size()) {
+    if (2 * edit_distance(std::string(name), *nearest) <= nearest->size()) {
       remedy = fmt::format("did you mean '{}'? {}", *nearest, remedy);
     }
   }
@@ -34,14 +35,14 @@ std::vector<std::string> names_of(const Range& range, Name name) {
 
 }  // namespace
 
-const Operation& find_operation(const std::string& name) {
+const Operation& find_operation(std::string_view name) {
   for (const Operation* operation : operations()) {
     if (operation->name == name) return *operation;
   }
   fail_name("operation", name, names_of(operations(), [](const Operation* o) { return o->name; }));
 }
 
-const Variant& find_variant(const Operation& operation, const std::string& name) {
+const Variant& find_variant(const Operation& operation, std::string_view name) {
   for (const Variant& variant : operation.variants) {
     if (variant.name == name) return variant;
   }

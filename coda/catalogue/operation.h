@@ -4,9 +4,11 @@
 #pragma once
 #include <span>
 #include <string>
+#include <string_view>
 #include <typeindex>
 #include <vector>
 
+#include "coda/catalogue/draw.h"
 #include "coda/cpu/run.h"
 #include "coda/plan/kernel_entry.h"
 #include "coda/program/bind.h"
@@ -43,6 +45,7 @@ struct Variant {
   // What run_cuda asks of the target's workspace.
   int64_t (*cuda_workspace_bytes)(const Call& call, const cuda::Target& target) = nullptr;
   std::type_index type = typeid(void);  // of the program; simulated.h finds its kernels by it
+  Draw draw = nullptr;                  // cases, where they do not follow from the ports
 };
 
 struct Operation {
@@ -52,6 +55,7 @@ struct Operation {
   std::vector<Variant> variants;
   reference::Formula reference = nullptr;
   std::vector<std::string> exact;  // outputs that small integers give exactly
+  bool has_operands = true;        // false: no GEMM; a call's a and b are ignored
 };
 
 template <class P>
@@ -67,11 +71,12 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
           gpu.run,
           gpu.kernels,
           gpu.workspace_bytes,
-          typeid(P)};
+          typeid(P),
+          nullptr};
 }
 
 std::span<const Operation* const> operations();
-const Operation& find_operation(const std::string& name);  // throws coda::Error, naming the nearest
-const Variant& find_variant(const Operation& operation, const std::string& name);  // likewise
+const Operation& find_operation(std::string_view name);  // throws coda::Error, naming the nearest
+const Variant& find_variant(const Operation& operation, std::string_view name);  // likewise
 
 }  // namespace coda::catalogue

@@ -1,4 +1,4 @@
-// The one exception type: says which operation and argument, what was expected, what came, and the
+// The exception type: says which operation and argument, what was expected, what came, and the
 // remedy.
 #pragma once
 #include <stdexcept>
@@ -9,6 +9,12 @@ namespace coda {
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// The GPU, its driver, or what a build has for it; the arguments are not to blame.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
 };
 
 // "<operation>: argument '<argument>': expected <expected>, got <got>"

@@ -119,4 +119,11 @@ template <class T>
 concept IntegerElement = stdlib::is_same_v<stdlib::remove_const_t<T>, int32_t> ||
                          stdlib::is_same_v<stdlib::remove_const_t<T>, int64_t>;
 
+// 64-bit indices as programs see them: those that do not fit are none that is valid.
+CODA_HD constexpr int32_t saturate(int64_t value) {
+  constexpr int64_t kLow = stdlib::numeric_limits<int32_t>::min();
+  constexpr int64_t kHigh = stdlib::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>(value < kLow ? kLow : value > kHigh ? kHigh : value);
+}
+
 }  // namespace coda

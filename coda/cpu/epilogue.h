@@ -17,6 +17,13 @@ struct TileRun {
   float* scratch = nullptr;  // scratch_floats() of them
 };
 
+// Partials of the segments before one.
+CODA_HD int64_t partials_before(const Segments& segments, int segment, int width) {
+  int64_t count = 0;
+  for (int s = 0; s < segment; ++s) count += (segments.size(s) + width - 1) / width;
+  return count;
+}
+
 using EpilogueFunction = void (*)(const void* program, const TileRun& tile);
 
 // Applies the program to a tile. Defined in instantiate.h, in a file that is compiled once per

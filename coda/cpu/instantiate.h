@@ -52,7 +52,7 @@ HWY_INLINE void write_column_partials(const Program& program, const TileRun& til
       using State = typename PortType::State;
       const auto& view = port.view[0];
       const int64_t partial =
-          first.partials_before(tile.problem->rows, tile.row_segment, PortType::kWidth) +
+          partials_before(tile.problem->rows, tile.row_segment, PortType::kWidth) +
           (tile.row + last_row) / PortType::kWidth;
       const float* running = first.scratch_of(port);
       State* out = view.data + partial * view.ld + first.global_column();

@@ -144,6 +144,25 @@ HWY_INLINE FloatVector erf(FloatVector x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
+// a·b + c in one rounding. Without such an instruction by way of doubles, which hold a product of
+// floats exactly.
+HWY_INLINE FloatVector fma(FloatVector a, FloatVector b, FloatVector c) {
+#if HWY_NATIVE_FMA
+  return hn::MulAdd(a, b, c);
+#else
+  const FloatTag d;
+  const hn::Half<FloatTag> half;
+  const hn::RepartitionToWide<FloatTag> wide;
+  const auto part = [&](auto x, auto y, auto z) {
+    return hn::DemoteTo(half, hn::Add(hn::Mul(hn::PromoteTo(wide, x), hn::PromoteTo(wide, y)),
+                                      hn::PromoteTo(wide, z)));
+  };
+  return hn::Combine(d,
+                     part(hn::UpperHalf(half, a), hn::UpperHalf(half, b), hn::UpperHalf(half, c)),
+                     part(hn::LowerHalf(half, a), hn::LowerHalf(half, b), hn::LowerHalf(half, c)));
+#endif
+}
+
 }  // namespace simd
 
 // One row by kWidth columns: a per-row fragment is one vector of equal values.
@@ -175,7 +194,7 @@ struct RowLayout {
   static CODA_HD F apply(op::Subtract, F a, F b) { return simd::hn::Sub(a, b); }
   static CODA_HD F apply(op::Multiply, F a, F b) { return simd::hn::Mul(a, b); }
   static CODA_HD F apply(op::Divide, F a, F b) { return simd::hn::Div(a, b); }
-  static CODA_HD F apply(op::Fma, F a, F b, F c) { return simd::hn::MulAdd(a, b, c); }
+  static CODA_HD F apply(op::Fma, F a, F b, F c) { return simd::fma(a, b, c); }
   static CODA_HD F apply(op::Negate, F a) { return simd::hn::Neg(a); }
   static CODA_HD F apply(op::Abs, F a) { return simd::hn::Abs(a); }
   static CODA_HD F apply(op::Sqrt, F a) { return simd::hn::Sqrt(a); }

@@ -71,31 +71,51 @@ struct VectorStates {
   }
 
   CODA_HD Result fold() const {
-    State folded[kVectors];
-    CODA_UNROLL
-    for (int v = 0; v < kVectors; ++v) folded[v] = state[v];
-    CODA_UNROLL
-    for (int distance = kVectors / 2; distance > 0; distance /= 2) {
+    if constexpr (CombinesAll<Reduction>) {
+      return fold_lanes(Reduction::combine_all(Reduction::template identity<Vector>(), state));
+    } else {
+      State folded[kVectors];
       CODA_UNROLL
-      for (int v = 0; v < distance; ++v)
-        folded[v] = Reduction::combine(folded[v], folded[v + distance]);
+      for (int v = 0; v < kVectors; ++v) folded[v] = state[v];
+      return fold_lanes(combine_halves(
+          folded, [](const State& a, const State& b) { return Reduction::combine(a, b); }));
+    }
+  }
+
+ private:
+  static CODA_HD Result fold_lanes(State folded) {
+    if constexpr (CombinesAll<Reduction>) {
+      // As vectors: an expensive combine costs the same for one lane as for all.
+      CODA_UNROLL
+      for (int distance = kLanes / 2; distance > 0; distance /= 2) {
+        State upper = folded;
+        with_state_members(upper, [&](auto&... member) {
+          ((member.lane[0] = lanes_from(member.lane[0], distance)), ...);
+        });
+        folded = Reduction::combine(folded, upper);
+      }
     }
     HWY_ALIGN float lanes[kMembers][kLanes];
     int i = 0;
-    with_state_members(folded[0], [&](const auto&... member) {
+    with_state_members(folded, [&](const auto&... member) {
       (simd::hn::Store(member.lane[0], simd::FloatTag(), lanes[i++]), ...);
     });
+    if constexpr (CombinesAll<Reduction>) return gather(lanes, 0);
     Result results[kLanes];
     CODA_UNROLL
     for (int lane = 0; lane < kLanes; ++lane) results[lane] = gather(lanes, lane);
-    CODA_UNROLL
-    for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-      CODA_UNROLL
-      for (int lane = 0; lane < distance; ++lane)
-        results[lane] = Reduction::combine(results[lane], results[lane + distance]);
-    }
-    return results[0];
+    return combine_halves(
+        results, [](const Result& a, const Result& b) { return Reduction::combine(a, b); });
   }
+
+  // The lanes from `first` on, then anything.
+  static CODA_HD simd::FloatVector lanes_from(simd::FloatVector v, int first) {
+    float memory[2 * kLanes] = {};
+    simd::store(v, memory);
+    return simd::load(memory + first);
+  }
+
+ public:
 
   // Running states of a tile's columns: member i of column c at memory[i·stride + c].
   static CODA_HD VectorStates load(const float* memory, int64_t stride) {

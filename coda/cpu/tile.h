@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "coda/cpu/epilogue.h"
+#include "coda/cpu/head_runs.h"
 #include "coda/cpu/simd.h"
 #include "coda/cpu/state.h"
 
@@ -40,10 +41,18 @@ class RowTile {
     }
     return result;
   }
-  CODA_HD int segment() const {
-    return run_.row_segment + run_.column_segment;
-  }  // an operand is cut along one of them at most
+  // An operand is cut along one of them at most.
+  CODA_HD int segment() const { return run_.row_segment + run_.column_segment; }
+  CODA_HD int head_dim() const { return static_cast<int>(run_.problem->head_dim); }
+  template <Port P>
+  CODA_HD bool given(const P& port) const {
+    return port.given;
+  }
 
+  template <Port P>
+  CODA_HD auto choice(const P& port) const {
+    return port.chosen();
+  }
   template <Port P>
   CODA_HD auto load(const P& port) const {
     static_assert(check_load<P, false>());
@@ -60,6 +69,23 @@ class RowTile {
     } else {
       return Result::constant(static_cast<typename Result::Element>(otherwise));
     }
+  }
+
+  // A row of both tables, for each row of the tile.
+  template <Port P, AnyFragment Rows>
+  CODA_HD auto lookup(const P& port, const Rows& rows) const {
+    static_assert(check_lookup<P, Rows>());
+    const int64_t row = simd::hn::GetLane(rows.lane[0]);
+    using V = Values<float, Space::kElement>;
+    if (row < 0 || row >= port.view[0].rows) {
+      const V nan = V::constant(stdlib::numeric_limits<float>::quiet_NaN());
+      return Pair<V>{nan, nan};
+    }
+    const auto table = [&](const auto& view) {
+      return read_runs<P, Space::kElement>(
+          [&](int64_t, int64_t column) { return view.data + row * view.ld + column; });
+    };
+    return Pair<V>{table(port.view[0]), table(port.view[1])};
   }
 
   template <Port P, Value V>
@@ -91,10 +117,13 @@ class RowTile {
     T buffer[2][kWidth];
     write(first, buffer[0]);
     write(second, buffer[1]);
-    for_each_run<P>([&](int64_t at, int from, int length, int64_t half) {
-      std::memcpy(line + at, buffer[0] + from, sizeof(T) * static_cast<size_t>(length));
-      std::memcpy(line + at + half, buffer[1] + from, sizeof(T) * static_cast<size_t>(length));
-    });
+    const int64_t half = run_.problem->head_dim / 2;
+    for_each_run(half, port_column<P>(), count_,
+                 [&](int64_t head, int64_t column, int from, int n) {
+                   T* to = line + head * 2 * half + column;
+                   std::memcpy(to, buffer[0] + from, sizeof(T) * static_cast<size_t>(n));
+                   std::memcpy(to + half, buffer[1] + from, sizeof(T) * static_cast<size_t>(n));
+                 });
   }
 
   // Combines over the columns (RowReduce) or the rows (ColumnReduce) of a partial's 64.
@@ -139,8 +168,7 @@ class RowTile {
     return Values<float, Space::kRow>::constant(states.fold());
   }
 
-  // Scratch of a port within the tile's: those of PerRowFrom come first, [rows] each, then those of
-  // ColumnReduce, [members][columns].
+  // Scratch of a port within the tile's: [rows] of a PerRowFrom, [members][columns] of a ColumnReduce.
   template <class P>
   CODA_HD float* scratch_of(const P& wanted) const {
     float* result = run_.scratch;
@@ -161,12 +189,6 @@ class RowTile {
   }
   CODA_HD int64_t global_column() const {
     return run_.problem->columns.begin[run_.column_segment] + run_.column + column_;
-  }
-
-  static CODA_HD int64_t partials_before(const Segments& segments, int segment, int width) {
-    int64_t count = 0;
-    for (int s = 0; s < segment; ++s) count += (segments.size(s) + width - 1) / width;
-    return count;
   }
 
  private:
@@ -193,19 +215,23 @@ class RowTile {
     } else if constexpr (P::kKind == PortKind::kPerRow) {
       return number<Space::kRow>(port.view[port_segment<P>()].data[port_row<P>()]);
     } else {
-      constexpr Space kSpace = P::kKind == PortKind::kPerColumn ? Space::kColumn : Space::kElement;
+      constexpr Space kSpace = P::kKind == PortKind::kPerElement ? Space::kElement : Space::kColumn;
+      constexpr bool kHead = P::kKind == PortKind::kPerHead;
       const auto& view = port.view[port_segment<P>()];
       const auto* line =
           view.data + (P::kKind == PortKind::kPerElement ? port_row<P>() * view.ld : 0);
-      if constexpr (P::kPaired) {
-        typename P::Element buffer[2][kWidth] = {};
-        for_each_run<P>([&](int64_t at, int from, int length, int64_t half) {
-          std::memcpy(buffer[0] + from, line + at,
-                      sizeof(buffer[0][0]) * static_cast<size_t>(length));
-          std::memcpy(buffer[1] + from, line + at + half,
-                      sizeof(buffer[0][0]) * static_cast<size_t>(length));
-        });
-        return Pair<Values<float, kSpace>>{read<kSpace>(buffer[0]), read<kSpace>(buffer[1])};
+      if constexpr (P::kPaired || kHead) {
+        const int64_t half = run_.problem->head_dim / 2;
+        const auto values = [&](int64_t further) {
+          return read_runs<P, kSpace>([&](int64_t head, int64_t column) {
+            return line + (kHead ? 0 : head * 2 * half) + further + column;
+          });
+        };
+        if constexpr (P::kPaired) {
+          return Pair<Values<float, kSpace>>{values(0), values(half)};
+        } else {
+          return values(0);
+        }
       } else {
         const auto* from = line + port_column<P>();
         if (count_ == kWidth) return read<kSpace>(from);
@@ -218,13 +244,8 @@ class RowTile {
 
   template <Space kSpace, class T>
   static CODA_HD auto number(T value) {
-    if constexpr (IntegerElement<T>) {  // 64-bit indices saturate: none of them is a valid one then
-      constexpr int64_t kLow = stdlib::numeric_limits<int32_t>::min(),
-                        kHigh = stdlib::numeric_limits<int32_t>::max();
-      const int64_t wide = value;
-      return Values<int32_t, kSpace>::constant(static_cast<int32_t>(wide < kLow    ? kLow
-                                                                    : wide > kHigh ? kHigh
-                                                                                   : wide));
+    if constexpr (IntegerElement<T>) {
+      return Values<int32_t, kSpace>::constant(saturate(value));
     } else {
       return Values<float, kSpace>::constant(to_float(value));
     }
@@ -261,18 +282,16 @@ class RowTile {
     for (int v = 0; v < Layout::kVectors; ++v) simd::store(elements.lane[v], to + v * simd::kLanes);
   }
 
-  // The columns of a paired port that this tile's columns stand for, as runs within one head:
-  // f(first, offset in the tile, length, half).
-  template <class P, class F>
-  CODA_HD void for_each_run(F&& f) const {
-    const int64_t half = run_.problem->head_dim / 2;
-    for (int from = 0; from < count_;) {
-      const int64_t column = port_column<P>() + from;
-      const int64_t left = half - column % half;
-      const int length = static_cast<int>(left < count_ - from ? left : count_ - from);
-      f(column / half * 2 * half + column % half, from, length, half);
-      from += length;
-    }
+  // What stands where at(head, column in it) points to, for the columns of this tile.
+  template <class P, Space kSpace, class At>
+  CODA_HD auto read_runs(At&& at) const {
+    typename P::Element buffer[kWidth] = {};
+    for_each_run(run_.problem->head_dim / 2, port_column<P>(), count_,
+                 [&](int64_t head, int64_t column, int from, int n) {
+                   std::memcpy(buffer + from, at(head, column),
+                               sizeof(buffer[0]) * static_cast<size_t>(n));
+                 });
+    return read<kSpace>(buffer);
   }
 
   const Program& program_;

@@ -1,6 +1,7 @@
 // Runs a program over a consumer's tile, sub-tile by sub-tile: waits for inputs, applies the
 // program chunk by chunk, ships outputs, closes partials, and gives buffers back.
 #pragma once
+#include "coda/epilogue/copy_out.h"
 #include "coda/epilogue/tile.h"
 
 namespace coda::epilogue {
@@ -27,8 +28,9 @@ class Driver {
   CODA_DEVICE void run(const float (&accumulators)[K::kRowBlocks][K::kRegisters], uint32_t turn) {
     RowStates<Program> rows;
     reset_rows(rows);
+    GroupSums groups{};
     [&]<int... kSub>(stdlib::integer_sequence<int, kSub...>) {
-      (run_sub<kSub>(accumulators[kSub / K::kSubsAcross], rows, turn), ...);
+      (run_sub<kSub>(accumulators[kSub / K::kSubsAcross], rows, groups, turn), ...);
     }(stdlib::make_integer_sequence<int, K::kSubs>{});
   }
 
@@ -74,7 +76,7 @@ class Driver {
 
   template <int kSub>
   CODA_DEVICE void run_sub(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
-                           uint32_t turn) {
+                           GroupSums& groups, uint32_t turn) {
     constexpr int kBlock = kSub / K::kSubsAcross, kAcross = kSub % K::kSubsAcross;
     constexpr uint32_t kSet = kSub % K::kInputSets;
     if constexpr (K::kReducesColumns && kAcross == 0) {
@@ -99,20 +101,41 @@ class Driver {
     const uint32_t input = thread_.input + kSet * K::kStaging.input_set;
     const uint32_t output =
         K::kInPlace ? input : thread_.output + kSub % K::kOutputSets * K::kStaging.output_set;
+    if constexpr (K::kGroups) {
+      if (kAcross * K::kSubColumns % thread_.half == 0) {
+        sum_groups<kBlock, kAcross * K::kChunks>(accumulators, rows, groups);
+      }
+    }
     [&]<int... kChunk>(stdlib::integer_sequence<int, kChunk...>) {
-      (apply<kBlock, kAcross, kChunk>(accumulators, rows, input, output), ...);
+      (apply<kBlock, kAcross, kChunk>(accumulators, rows, groups, input, output), ...);
     }(stdlib::make_integer_sequence<int, K::kChunks>{});
     ship<kSub>(output);
     if constexpr (K::kReducesRows) close_rows<kSub>(rows);
     if constexpr (K::kReducesColumns && kAcross == K::kSubsAcross - 1) close_columns<kBlock>();
   }
 
-  template <int kBlock, int kAcross, int kChunk>
+  template <int kBlock, int kAcross, int kChunk, bool kCollects = false>
   CODA_DEVICE void apply(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
-                         uint32_t input, uint32_t output) {
-    Tile<K, kBlock, kAcross, kChunk> tile(arguments_.program, thread_, accumulators, rows, input,
-                                          output);
+                         GroupSums& groups, uint32_t input, uint32_t output) {
+    Tile<K, kBlock, kAcross, kChunk, kCollects> tile(arguments_.program, thread_, accumulators,
+                                                     rows, groups, input, output);
     arguments_.program(tile);
+  }
+
+  // Of the head that begins with chunk kFirst of the tile.
+  template <int kBlock, int kFirst>
+  CODA_DEVICE void sum_groups(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
+                              GroupSums& groups) {
+    groups = {};
+    [&]<int... kMore>(stdlib::integer_sequence<int, kMore...>) {
+      const auto collect = [&]<int kChunk>() {
+        if ((kChunk - kFirst) * K::kChunk >= thread_.half) return;
+        apply<kBlock, kChunk / K::kChunks, kChunk % K::kChunks, true>(accumulators, rows, groups, 0,
+                                                                      0);
+      };
+      (collect.template operator()<kFirst + kMore>(), ...);
+    }(stdlib::make_integer_sequence<int, K::kSubsAcross * K::kChunks - kFirst>{});
+    fold_groups(groups);
   }
 
   // One bulk group per sub-tile carries all of its outputs.
@@ -124,14 +147,23 @@ class Driver {
     hw::warp_sync();
     const int row = thread_.row + kBlock * 64, column = thread_.column + kAcross * K::kSubColumns;
     for_each_output([&](const auto& port, auto, uint32_t offset) {
-      if (ends_within(port, column)) copy_out(port, output + offset, row, column);
+      if (ends_within(port, column)) copy_out<K>(port, thread_, output + offset, row, column);
     });
     if (hw::lane_again() == 0) {
       if constexpr (K::kStaging.inputs > 0 && !K::kInPlace) hw::mbarrier_arrive(input_empty(kSet));
       if constexpr (K::kStaging.outputs > 0) {
         for_each_output([&](const auto& port, auto index, uint32_t offset) {
           if (ends_within(port, column)) return;
-          hw::tma_store(&arguments_.port[index][thread_.segment], output + offset, column, row);
+          using P = stdlib::remove_cvref_t<decltype(port)>;
+          const hw::TensorMap* map = &arguments_.port[index][thread_.segment];
+          if constexpr (P::kPaired) {
+            constexpr uint32_t kHalf = kRowBlock * K::kSubColumns * sizeof(typename P::Element);
+            const int first = column + column / thread_.half * thread_.half;
+            hw::tma_store(map, output + offset, first, row);
+            hw::tma_store(map, output + offset + kHalf, first + thread_.half, row);
+          } else {
+            hw::tma_store(map, output + offset, column, row);
+          }
         });
         hw::bulk_commit();
       }
@@ -162,35 +194,8 @@ class Driver {
   template <class P>
   CODA_DEVICE bool ends_within(const P&, int column) const {
     constexpr int kGranule = 16 / sizeof(typename P::Element);
-    return K::kAnyColumns && thread_.columns_end % kGranule != 0 &&
+    return K::kAnyColumns && !P::kPaired && thread_.columns_end % kGranule != 0 &&
            column + K::kSubColumns > thread_.columns_end;
-  }
-
-  // The slab element by element, by all lanes.
-  template <class P>
-  CODA_DEVICE void copy_out(const P& port, uint32_t slab, int row, int column) {
-    using T = typename P::Element;
-    constexpr uint32_t kLine = K::kSubColumns * sizeof(T);
-    const auto& view = port.view[P::kSegments > 1 ? thread_.segment : 0];
-    const int64_t first_row = P::kSegments > 1 ? 0 : thread_.row_origin;
-    const int64_t first_column = P::kSegments > 1 ? 0 : thread_.column_origin;
-    CODA_NO_UNROLL
-    for (uint32_t i = thread_.lane; i < 16 * K::kSubColumns; i += 32) {
-      const uint32_t line = i / K::kSubColumns, byte = i % K::kSubColumns * sizeof(T);
-      const int m = row + static_cast<int>(line), n = column + static_cast<int>(i % K::kSubColumns);
-      const uint32_t from =
-          slab + line * kLine + ((byte / 16 ^ swizzle<kLine>(line)) << 4) + byte % 16;
-      const uint32_t word = hw::load_shared(from & ~3u);
-      if (m >= thread_.rows_end || n >= thread_.columns_end) continue;
-      T* to = view.data + (first_row + m) * view.ld + first_column + n;
-      if constexpr (sizeof(T) == 2) {
-        *to = T{static_cast<uint16_t>(word >> (from & 2) * 8)};
-      } else {
-        *to = stdlib::bit_cast<float>(word);
-      }
-    }
-    // Before lane 0 gives the set back; an owed one is given back after ship's last warp_sync.
-    if constexpr (K::kInPlace && !K::kOwesLast) hw::warp_sync();
   }
 
   CODA_DEVICE void reset_rows(RowStates<Program>& rows) {
@@ -211,7 +216,8 @@ class Driver {
     for_each_port(arguments_.program, [&](const auto& port, auto index) {
       using P = stdlib::remove_cvref_t<decltype(port)>;
       constexpr int kIndex = decltype(index)::value;
-      if constexpr (P::kKind == PortKind::kRowReduce) {
+      if constexpr (P::kKind == PortKind::kRowReduce &&
+                    (!P::kOptional || (K::kGiven >> kIndex & 1) != 0)) {
         static_assert(K::kColumns % P::kWidth == 0, "coda: a tile holds whole row partials");
         if constexpr (kEnd % P::kWidth == 0) {
           using Reduction = typename P::Reduction;
@@ -225,16 +231,14 @@ class Driver {
           const uint32_t lane = hw::lane_again();
           const int first = thread_.column + kEnd - P::kWidth;
           const int row = thread_.row + kBlock * 64 + static_cast<int>(lane >> 2);
-          if ((K::kGiven >> kIndex & 1) != 0 || !P::kOptional) {
-            const auto& view = port.view[0];
-            const int before =
-                P::kWidth == kPartialWidth ? thread_.row_partial : thread_.wide_row_partial;
-            const int64_t part = before + first / P::kWidth;
-            auto* to = view.data + part * view.ld + thread_.row_origin + row;
-            if ((lane & 3) == 0 && first < thread_.columns_end) {
-              if (row < thread_.rows_end) to[0] = state[0];
-              if (row + 8 < thread_.rows_end) to[8] = state[1];
-            }
+          const auto& view = port.view[0];
+          const int before =
+              P::kWidth == kPartialWidth ? thread_.row_partial : thread_.wide_row_partial;
+          const int64_t part = before + first / P::kWidth;
+          auto* to = view.data + part * view.ld + thread_.row_origin + row;
+          if ((lane & 3) == 0 && first < thread_.columns_end) {
+            if (row < thread_.rows_end) to[0] = state[0];
+            if (row + 8 < thread_.rows_end) to[8] = state[1];
           }
           state[0] = state[1] = Reduction::template identity<float>();
         }

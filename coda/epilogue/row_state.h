@@ -1,7 +1,7 @@
 // Row reductions: each thread keeps the states of its two rows; the four lanes that share a row
 // combine them where a partial ends.
 #pragma once
-#include "coda/epilogue/hardware.h"
+#include "coda/epilogue/warp_layout.h"
 #include "coda/program/program.h"
 
 namespace coda::epilogue {
@@ -51,6 +51,46 @@ using RowStates = typename RowStatesOf<Program>::type;
 template <int kIndex, class PortType, class States>
 CODA_DEVICE auto& row_state(States& states) {
   return static_cast<RowSlot<kIndex, PortType>&>(states).state;
+}
+
+// All of a thread's values of one row at once, as fragments of one lane, whose functions are the
+// layout's. counts(n): whether the n-th of them is a column of the problem.
+template <class Reduction, class Layout, class State, class Counts, class... V>
+CODA_DEVICE State combine_all_of_row(const State& running, int h, Counts&& counts,
+                                     const V&... value) {
+  using One = Fragment<Layout, float, Space::kScalar>;
+  using Ones = typename Reduction::template State<One>;
+  constexpr int kOwn = Layout::count(Space::kColumn);
+  Ones more[kOwn];
+  CODA_UNROLL
+  for (int n = 0; n < kOwn; ++n) {
+    more[n] = Reduction::lift(One{{value.lane[n / 2 * 4 + h * 2 + n % 2]}}...);
+    if (!counts(n)) more[n] = Reduction::template identity<One>();
+  }
+  return stdlib::bit_cast<State>(Reduction::combine_all(stdlib::bit_cast<Ones>(running), more));
+}
+
+// A thread's running state of row h of its two with its values of that row. column(n): the n-th of
+// their columns; those from `end` on do not count; whole: there are none.
+template <class Reduction, class Layout, class State, class Column, class... V>
+CODA_DEVICE State combine_row(State running, int h, bool whole, int end, Column&& column,
+                              const V&... value) {
+  if constexpr (CombinesAll<Reduction>) {
+    if (whole) {
+      return combine_all_of_row<Reduction, Layout>(
+          running, h, [](int) { return true; }, value...);
+    }
+    return combine_all_of_row<Reduction, Layout>(
+        running, h, [&](int n) { return column(n) < end; }, value...);
+  } else {
+    constexpr int kOwn = Layout::count(Space::kColumn);
+    CODA_UNROLL
+    for (int n = 0; n < kOwn; ++n) {
+      const auto more = Reduction::lift(value.lane[n / 2 * 4 + h * 2 + n % 2]...);
+      if (whole || column(n) < end) running = Reduction::combine(running, more);
+    }
+    return running;
+  }
 }
 
 }  // namespace CODA_TARGET

@@ -8,9 +8,17 @@ namespace coda::epilogue {
 
 inline constexpr int kRowBlock = 64;  // rows of a sub-tile: one wgmma, one column partial
 
+// Columns that a program sees at a time: as many of a sub-tile as divide it, up to `most`.
+constexpr int chunk_of(int sub_columns, int most) {
+  int chunk = most;
+  while (sub_columns % chunk != 0) chunk -= 8;
+  return chunk;
+}
+
 struct PortInfo {
   PortKind kind = PortKind::kStore;
-  int bytes = 0;         // of an element
+  int bytes = 0;         // of an element, of both halves where it is paired
+  int values = 1;        // per row or column: two where it is paired
   int state_floats = 0;  // of a reduction's state
   bool given = false;
 };
@@ -27,7 +35,8 @@ constexpr PortInfos<Program> port_infos(uint32_t given) {
     using PortType = stdlib::remove_cvref_t<decltype(port)>;
     PortInfo& info = result[index];
     info.kind = PortType::kKind;
-    info.bytes = sizeof(typename PortType::Element);
+    info.bytes = sizeof(typename PortType::Element) * (PortType::kPaired ? 2 : 1);
+    info.values = PortType::kPaired ? 2 : 1;
     info.given = !PortType::kOptional || (given >> index & 1) != 0;
     if constexpr (ReducePort<PortType>) info.state_floats = sizeof(typename PortType::State) / 4;
   });
@@ -46,6 +55,7 @@ struct Staging {
   int input_set = 0, output_set = 0;  // bytes; in place, inputs and outputs share input_set
   int vector_bytes = 0;
   int column_bytes = 0;  // of one warp
+  bool reduces_rows = false;
   bool in_place = false;
 };
 
@@ -71,24 +81,31 @@ constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_c
         s.vector_bytes += tile_rows * 4;
         break;
       case PortKind::kPerColumn:
+      case PortKind::kPerHead:
         s.vector_offset[i] = s.vector_bytes;
-        s.vector_bytes += tile_columns * 4;
+        s.vector_bytes += tile_columns * infos[i].values * 4;
         break;
       case PortKind::kColumnReduce:
         s.column_offset[i] = s.column_bytes;
         s.column_bytes += tile_columns * infos[i].state_floats * 4;
         break;
+      case PortKind::kRowReduce: s.reduces_rows = true; break;
       case PortKind::kScalar:
-      case PortKind::kRowReduce: break;
+      case PortKind::kPairTable: break;
     }
   }
   s.in_place = in_place && s.inputs > 0 && s.outputs > 0;
   for (int k = 0; k < s.inputs || k < s.outputs; ++k) {
     const int in = k < s.inputs ? elements * infos[input_place[k]].bytes : 0;
     const int out = k < s.outputs ? elements * infos[output_place[k]].bytes : 0;
+    // An output whose elements have another size than the input's would overwrite columns, and other
+    // warps' lines, that have not been read yet: it lies behind the input.
+    const int behind = in == out ? 0 : in;
     if (k < s.inputs) s.tile_offset[input_place[k]] = s.input_set;
-    if (k < s.outputs) s.tile_offset[output_place[k]] = s.in_place ? s.input_set : s.output_set;
-    s.input_set += s.in_place ? (in > out ? in : out) : in;
+    if (k < s.outputs) {
+      s.tile_offset[output_place[k]] = s.in_place ? s.input_set + behind : s.output_set;
+    }
+    s.input_set += s.in_place ? behind + out : in;
     s.output_set += s.in_place ? 0 : out;
   }
   return s;

@@ -14,6 +14,7 @@ struct EpilogueThread {
 
   // The current tile. Rows and columns count from the start of its segment.
   int segment;
+  int half;                           // of a head, in columns, where B comes as halves
   int row;                            // of the warp's slab in the first row block
   int column;                         // of the tile
   int rows_end, columns_end;          // of the segment
@@ -22,19 +23,20 @@ struct EpilogueThread {
   int wide_row_partial;               // likewise along N, where one covers 128 columns
 };
 
-// What TMA does to the 16-byte chunks of a line of kBytes: it exchanges them by the line's number.
+// What TMA does to the 16-byte chunks of a line of kBytes: it exchanges them by the line's number,
+// unless lines have another length than these.
 template <int kBytes>
 CODA_DEVICE uint32_t swizzle(uint32_t line) {
-  static_assert(kBytes == 128 || kBytes == 64 || kBytes == 32);
-  return kBytes == 128 ? line & 7 : kBytes == 64 ? line >> 1 & 3 : line >> 2 & 1;
+  return kBytes == 128 ? line & 7 : kBytes == 64 ? line >> 1 & 3 : kBytes == 32 ? line >> 2 & 1 : 0;
 }
 
-// A lane's line address for load_matrix_x4 of columns 0 to 15 of a slab of 16 lines; columns 16i
-// and on stand at this address with i << 5 exchanged into it.
+// A lane's line address for load_matrix_x4 of 16 columns from `first` on, in bytes, of a slab of 16
+// lines.
 template <int kBytes>
-CODA_DEVICE uint32_t matrix_offset(uint32_t lane) {
+CODA_DEVICE uint32_t matrix_address(uint32_t slab, uint32_t lane, uint32_t first) {
   const uint32_t line = lane & 15;
-  return line * kBytes + (((lane >> 4) ^ swizzle<kBytes>(line)) << 4);
+  const uint32_t begin = slab + line * kBytes + (((lane >> 4) ^ swizzle<kBytes>(line)) << 4);
+  return kBytes == 128 || kBytes == 64 || kBytes == 32 ? begin ^ first : begin + first;
 }
 
 }  // namespace CODA_TARGET

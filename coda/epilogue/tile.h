@@ -2,16 +2,19 @@
 // the epilogue's tensors in swizzled shared memory.
 #pragma once
 #include "coda/epilogue/column_state.h"
+#include "coda/epilogue/group_sum.h"
 #include "coda/epilogue/row_state.h"
+#include "coda/epilogue/slab.h"
 #include "coda/epilogue/staging.h"
-#include "coda/epilogue/thread.h"
+#include "coda/epilogue/table.h"
 #include "coda/epilogue/warp_layout.h"
 
 namespace coda::epilogue {
 inline namespace CODA_TARGET {
 
-// K: KernelTraits. kRowBlock, kSub, kChunk: which part of the consumer's tile this is.
-template <class K, int kBlock, int kSub, int kChunkIndex>
+// K: KernelTraits. kBlock, kSub, kChunkIndex: which part of the consumer's tile this is. kCollects:
+// the program runs for its sums over heads only.
+template <class K, int kBlock, int kSub, int kChunkIndex, bool kCollects = false>
 class Tile {
   using Program = typename K::Program;
   static constexpr int kWidth = K::kChunk;
@@ -25,11 +28,12 @@ class Tile {
 
   CODA_DEVICE Tile(const Program& program, const EpilogueThread& thread,
                    const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
-                   uint32_t input, uint32_t output)
+                   GroupSums& groups, uint32_t input, uint32_t output)
       : program_(program),
         thread_(thread),
         accumulators_(accumulators),
         rows_(rows),
+        groups_(groups),
         input_(input),
         output_(output) {}
 
@@ -53,7 +57,21 @@ class Tile {
     return result;
   }
   CODA_DEVICE int segment() const { return thread_.segment; }
+  CODA_DEVICE int head_dim() const { return 2 * thread_.half; }
+  // Folds to a constant but for ports that a kernel takes given or not.
+  template <Port P>
+  CODA_DEVICE bool given(const P& port) const {
+    if constexpr (!P::kOptional) return true;
+    const int index = port_index(program_, port);
+    return (K::kEither >> index & 1) != 0 ? port.given : (K::kGiven >> index & 1) != 0;
+  }
 
+  // Kernels are compiled for the usual choice, or for all others.
+  template <InputPort P>
+  CODA_DEVICE auto choice(const P& port) const {
+    using Enum = decltype(port.chosen());
+    return (K::kGiven >> port_index(program_, port) & 1) != 0 ? port.chosen() : Enum{};
+  }
   template <InputPort P>
   CODA_DEVICE auto load(const P& port) const {
     static_assert(!P::kOptional,
@@ -65,38 +83,59 @@ class Tile {
   CODA_DEVICE auto load(const P& port, float otherwise) const {
     static_assert(P::kOptional, "coda: only the load of an Optional port takes a second argument");
     using Result = decltype(load_given(port));
-    if (is_given(port)) return load_given(port);
-    return Result::constant(static_cast<typename Result::Element>(otherwise));
+    if (given(port)) return load_given(port);
+    if constexpr (P::kPaired) {
+      using Half = decltype(Result::first);
+      return Result{Half::constant(otherwise), Half::constant(otherwise)};
+    } else {
+      return Result::constant(static_cast<typename Result::Element>(otherwise));
+    }
+  }
+
+  // Rows of both tables, from global memory.
+  template <TablePort P, AnyFragment Rows>
+  CODA_DEVICE auto lookup(const P& port, const Rows& rows) const {
+    static_assert(check_lookup<P, Rows>());
+    const int column = (thread_.column + kColumn) % thread_.half;
+    Values<float, Space::kElement> table[2];
+    CODA_UNROLL
+    for (int t = 0; t < 2; ++t) {
+      read_table(port.view[t], rows.lane, column, thread_.lane, table[t].lane);
+    }
+    return Pair<Values<float, Space::kElement>>{table[0], table[1]};
+  }
+
+  // The sum over the columns of one head, which the driver has collected before: no argument of
+  // one may depend on another.
+  template <AnyFragment V>
+  CODA_DEVICE auto group_sum(const V& value) {
+    static_assert(K::kGroups, "coda: a program that calls group_sum says so");
+    float(&sum)[2] = groups_.sum[next_group_++];
+    if constexpr (kCollects) {
+      const auto v = as_elements(value);
+      CODA_UNROLL
+      for (int n = 0; n < kWidth / 2; ++n) sum[n / 2 % 2] += v.lane[n];
+    }
+    return Values<float, Space::kRow>{{sum[0], sum[1]}};
   }
 
   template <StorePort P, Value V>
   CODA_DEVICE void store(const P& port, const V& value) const {
-    if (!is_given(port)) return;
-    using T = typename P::Element;
-    const uint32_t slab = output_ + slab_offset(port);
-    const auto v = as_elements(value);
-    if constexpr (sizeof(T) == 2) {
-      CODA_UNROLL
-      for (int i = 0; i < kWidth / 16; ++i) {
-        uint32_t word[4];  // (j, h) of two groups of eight columns
-        CODA_UNROLL
-        for (int x = 0; x < 4; ++x) {
-          word[x] = hw::template pack<T>(v.lane[8 * i + 2 * x], v.lane[8 * i + 2 * x + 1]);
-        }
-        hw::store_matrix_x4(matrix_address<T>(slab, i), word);
-      }
-    } else {
-      CODA_UNROLL
-      for (int n = 0; n < kWidth / 2; n += 2) {
-        hw::store_shared_x2(pair_address(slab, n), float_bits(v.lane[n]),
-                            float_bits(v.lane[n + 1]));
-      }
-    }
+    static_assert(check_store<P, 1>());
+    if (kCollects || !given(port)) return;
+    slab(port, output_, 0).store(as_elements(value).lane);
+  }
+  template <StorePort P, Value First, Value Second>
+  CODA_DEVICE void store(const P& port, const First& first, const Second& second) const {
+    static_assert(check_store<P, 2>());
+    if (kCollects || !given(port)) return;
+    slab(port, output_, 0).store(as_elements(first).lane);
+    slab(port, output_, 1).store(as_elements(second).lane);
   }
 
   template <ReducePort P, Value... V>
   CODA_DEVICE void reduce(const P& port, const V&... value) const {
-    if (!is_given(port)) return;
+    if (kCollects || !given(port)) return;
     if constexpr (P::kKind == PortKind::kRowReduce) {
       reduce_row(port, as_elements(value)...);
     } else {
@@ -106,10 +145,6 @@ class Tile {
 
  private:
   // The port's place among the program's folds to a constant, and with it what follows from it.
-  template <class P>
-  CODA_DEVICE bool is_given(const P& port) const {
-    return !P::kOptional || (K::kGiven >> port_index(program_, port) & 1) != 0;
-  }
   // kTable: a member of Staging that holds one offset per port.
   template <auto kTable, class P>
   CODA_DEVICE uint32_t offset(const P& port) const {
@@ -123,33 +158,22 @@ class Tile {
     return result;
   }
 
-  // The warp's 16 lines of a tile port within a set.
+  // The warp's 16 lines of a tile port within a set of buffers; of a paired one those of half h.
   template <class P>
-  CODA_DEVICE uint32_t slab_offset(const P& port) const {
-    return offset<&Staging<Program>::tile_offset>(port) +
-           thread_.warp * (16 * K::kSubColumns * sizeof(typename P::Element));
+  CODA_DEVICE auto slab(const P& port, uint32_t set, uint32_t h) const {
+    using T = typename P::Element;
+    constexpr uint32_t kLines = K::kSubColumns * sizeof(T);
+    return Slab<T, K::kSubColumns, kInSub, kWidth>{
+        set + offset<&Staging<Program>::tile_offset>(port) +
+            (h * kRowBlock + thread_.warp * 16) * kLines,
+        thread_.lane};
   }
 
   CODA_DEVICE int lane_column(int n) const {
     return thread_.column + kColumn + n / 2 * 8 + 2 * static_cast<int>(thread_.lane & 3) + n % 2;
   }
 
-  static CODA_DEVICE uint32_t float_bits(float x) { return stdlib::bit_cast<uint32_t>(x); }
   static CODA_DEVICE float bits_float(uint32_t x) { return stdlib::bit_cast<float>(x); }
-
-  // Sixteen columns from 16i of the chunk, for load_matrix_x4 and store_matrix_x4.
-  template <class T>
-  CODA_DEVICE uint32_t matrix_address(uint32_t slab, int i) const {
-    return (slab + matrix_offset<K::kSubColumns * 2>(thread_.lane)) ^
-           static_cast<uint32_t>((kInSub / 16 + i) << 5);
-  }
-  // The two floats of lanes n and n + 1 (n even) in lines of 32 floats.
-  CODA_DEVICE uint32_t pair_address(uint32_t slab, int n) const {
-    static_assert(K::kSubColumns == 32 || kWidth > 0);
-    const uint32_t line = (thread_.lane >> 2) + static_cast<uint32_t>(n / 2 % 2) * 8;
-    const uint32_t column = static_cast<uint32_t>(kInSub + n / 4 * 8) + 2 * (thread_.lane & 3);
-    return slab + line * 128 + ((column / 4 ^ swizzle<128>(line)) << 4) + column % 4 * 4;
-  }
 
   template <class P>
   CODA_DEVICE auto load_given(const P& port) const {
@@ -161,19 +185,18 @@ class Tile {
         return Values<float, Space::kScalar>::constant(to_float(port.get()));
       }
     } else if constexpr (P::kKind == PortKind::kPerElement) {
-      return load_tile(port);
-    } else if constexpr (P::kKind == PortKind::kPerColumn) {
-      const uint32_t from = thread_.vectors + offset<&Staging<Program>::vector_offset>(port) +
-                            (kColumn + 2 * (thread_.lane & 3)) * 4;
-      Values<float, Space::kColumn> result;
-      CODA_UNROLL
-      for (int n = 0; n < kWidth / 4; n += 2) {
-        uint32_t a, b;
-        hw::load_shared_x2(from + static_cast<uint32_t>(n) * 16, a, b);
-        result.lane[n] = bits_float(a);
-        result.lane[n + 1] = bits_float(b);
-      }
+      static_assert(!P::kPaired, "coda: paired ports over elements are outputs only on the GPU");
+      Values<float, Space::kElement> result;
+      slab(port, input_, 0).load(result.lane);
       return result;
+    } else if constexpr (P::kKind == PortKind::kPerColumn || P::kKind == PortKind::kPerHead) {
+      const uint32_t from = thread_.vectors + offset<&Staging<Program>::vector_offset>(port);
+      if constexpr (P::kPaired) {
+        return Pair<Values<float, Space::kColumn>>{load_columns(from),
+                                                   load_columns(from + K::kColumns * 4)};
+      } else {
+        return load_columns(from);
+      }
     } else {
       const uint32_t from = thread_.vectors + offset<&Staging<Program>::vector_offset>(port) +
                             (kBlock * 64 + thread_.warp * 16 + (thread_.lane >> 2)) * 4;
@@ -186,40 +209,17 @@ class Tile {
     }
   }
 
-  template <class P>
-  CODA_DEVICE auto load_tile(const P& port) const {
-    using T = typename P::Element;
-    const uint32_t slab = input_ + slab_offset(port);
-    Values<float, Space::kElement> result;
-    if constexpr (sizeof(T) == 2) {
-      CODA_UNROLL
-      for (int i = 0; i < kWidth / 16; ++i) {
-        uint32_t word[4];
-        hw::load_matrix_x4(matrix_address<T>(slab, i), word);
-        CODA_UNROLL
-        for (int x = 0; x < 4; ++x) {
-          hw::template unpack<T>(word[x], result.lane[8 * i + 2 * x],
-                                 result.lane[8 * i + 2 * x + 1]);
-        }
-      }
-    } else {
-      CODA_UNROLL
-      for (int n = 0; n < kWidth / 2; n += 2) {
-        uint32_t a, b;
-        hw::load_shared_x2(pair_address(slab, n), a, b);
-        result.lane[n] = bits_float(a);
-        result.lane[n + 1] = bits_float(b);
-      }
+  CODA_DEVICE auto load_columns(uint32_t vector) const {
+    const uint32_t from = vector + (kColumn + 2 * (thread_.lane & 3)) * 4;
+    Values<float, Space::kColumn> result;
+    CODA_UNROLL
+    for (int n = 0; n < kWidth / 4; n += 2) {
+      uint32_t a, b;
+      hw::load_shared_x2(from + static_cast<uint32_t>(n) * 16, a, b);
+      result.lane[n] = bits_float(a);
+      result.lane[n + 1] = bits_float(b);
     }
     return result;
-  }
-
-  template <class T>
-  static CODA_DEVICE int32_t saturate(T value) {
-    constexpr int64_t kLow = stdlib::numeric_limits<int32_t>::min();
-    constexpr int64_t kHigh = stdlib::numeric_limits<int32_t>::max();
-    const int64_t wide = value;
-    return static_cast<int32_t>(wide < kLow ? kLow : wide > kHigh ? kHigh : wide);
   }
 
   template <class V>
@@ -246,14 +246,10 @@ class Tile {
         auto& state = row_state<decltype(index)::value, P>(rows_);
         CODA_UNROLL
         for (int h = 0; h < 2; ++h) {
-          CODA_UNROLL
-          for (int n = 0; n < kWidth / 4; ++n) {
-            const int i = n / 2 * 4 + h * 2 + n % 2;
-            const auto more = Reduction::lift(value.lane[i]...);
-            if (whole || lane_column(n) < thread_.columns_end) {
-              state[h] = Reduction::combine(state[h], more);
-            }
-          }
+          state[h] =
+              combine_row<Reduction, Layout>(state[h], h, whole, thread_.columns_end, [&](int n) {
+                return lane_column(n);
+              }, value...);
         }
       }
     });
@@ -284,7 +280,9 @@ class Tile {
   const EpilogueThread& thread_;
   const float (&accumulators_)[K::kRegisters];
   RowStates<Program>& rows_;
+  GroupSums& groups_;
   uint32_t input_, output_;
+  int next_group_ = 0;
 };
 
 }  // namespace CODA_TARGET

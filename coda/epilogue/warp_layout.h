@@ -32,10 +32,23 @@ struct WarpLayout {
   static CODA_DEVICE auto apply(Operation operation, T... value) {
     return operation(value...);
   }
+  static CODA_DEVICE float apply(op::Abs, float x) { return stdlib::fabs(x); }  // a modifier
   // The precise functions cost more than the GEMM leaves time for; these are good to about 2^-21.
   static CODA_DEVICE float apply(op::Exp, float x) { return hw::exp2_approximate(x * 1.44269504f); }
   static CODA_DEVICE float apply(op::Divide, float a, float b) {
     return a * hw::reciprocal_approximate(b);
+  }
+  // Abramowitz and Stegun 7.1.26, good to 1.5·10^-7: no branches, which beside wgmma's accumulators
+  // would send them through local memory.
+  static CODA_DEVICE float apply(op::Erf, float x) {
+    const float magnitude = stdlib::abs(x);
+    const float t = hw::reciprocal_approximate(stdlib::fma(0.3275911f, magnitude, 1.0f));
+    float p = stdlib::fma(t, 1.061405429f, -1.453152027f);
+    p = stdlib::fma(t, p, 1.421413741f);
+    p = stdlib::fma(t, p, -0.284496736f);
+    p = stdlib::fma(t, p, 0.254829592f) * t;
+    const float tail = p * hw::exp2_approximate(x * x * -1.44269504f);
+    return stdlib::copysign(1.0f - tail, x);
   }
 };
 

@@ -30,6 +30,9 @@ inline constexpr TileConfig kTileConfigs[] = {
     {128, 256, 4, 1, 2, false, 32, true},  // 4
     {256, 128, 4, 1, 2, false, 32, true},  // 5
     {256, 192, 3, 1, 1, false, 32, true},  // 6
+    // For heads whose halves are no multiples of 32.
+    {128, 160, 5, 2, 1, true, 40, true},  // 7
+    {128, 192, 4, 2, 1, true, 48, true},  // 8
 };
 
 // Whether a tile of which few columns are inside is multiplied in fewer steps of 64 columns.

@@ -94,6 +94,7 @@ class Consumer {
         tile_place(grid_, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
     epilogue::EpilogueThread& thread = driver_.thread();
     thread.segment = place.segment();
+    thread.half = grid_.half;
     thread.row = place.row + static_cast<int>(rank_row<K>(rank_)) * K::kRows +
                  (K::kPingpong ? 0 : static_cast<int>(consumer_) * K::kConsumerRows) +
                  static_cast<int>(thread.warp) * 16;

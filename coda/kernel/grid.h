@@ -16,6 +16,7 @@ struct Axis {
 
 struct Grid {
   Axis rows, columns;
+  int half = 0;  // of a head, in columns, where B comes as halves
   int depth_segments = 1;
   int depth[kMaxSegments] = {};  // of the contraction
   int depth_blocks = 0;          // in all its segments
@@ -32,6 +33,14 @@ struct Workspace {
   float* partials = nullptr;
   uint32_t* counters = nullptr;  // of slices that have come; zero before the launch
 };
+
+// Lines of B that a box has where it comes as halves of heads: a half, or what a tile has of one.
+CODA_HD int half_lines(int half, int tile_columns) {
+  return half < tile_columns ? half : tile_columns;
+}
+// Where a column of the first accumulator stands among the columns of whole heads; that of the
+// second stands half a head further.
+CODA_HD int paired_column(int column, int half) { return column + column / half * half; }
 
 struct TilePlace {
   int row_segment, column_segment;

@@ -50,17 +50,24 @@ class Loader {
       using P = stdlib::remove_cvref_t<decltype(port)>;
       constexpr int kOffset = K::kStaging.vector_offset[decltype(index)::value];
       if constexpr (kOffset >= 0) {
-        const int64_t first = P::kKind == PortKind::kPerColumn
-                                  ? origin<P>(grid.columns, place.column_segment) + column
-                                  : origin<P>(grid.rows, place.row_segment) + row;
-        const int count = P::kKind == PortKind::kPerColumn ? columns : rows;
-        constexpr int kLength = P::kKind == PortKind::kPerColumn ? K::kColumns : K::kConsumerRows;
+        if constexpr (P::kOptional && (K::kEither >> decltype(index)::value & 1) != 0) {
+          if (!port.given) return;
+        }
+        constexpr bool kAlongRows =
+            P::kKind == PortKind::kPerRow || P::kKind == PortKind::kPerRowFrom;
+        const int64_t first = kAlongRows ? origin<P>(grid.rows, place.row_segment) + row
+                                         : origin<P>(grid.columns, place.column_segment) + column;
+        const int count = kAlongRows ? rows : columns;
+        constexpr int kLength = kAlongRows ? K::kConsumerRows : K::kColumns;
         const auto& view = port.view[P::kSegments > 1 ? place.segment() : 0];
-        CODA_NO_UNROLL
-        for (int i = static_cast<int>(lane_); i < kLength; i += 32) {
-          uint32_t value = 0;
-          if (i < count) value = element(port, view, first + i);
-          hw::store_shared(vectors_ + kOffset + i * 4, value);
+        CODA_UNROLL
+        for (int h = 0; h < (P::kPaired ? 2 : 1); ++h) {
+          CODA_NO_UNROLL
+          for (int i = static_cast<int>(lane_); i < kLength; i += 32) {
+            uint32_t value = 0;
+            if (i < count) value = element(port, view, index_of<P>(first + i, h));
+            hw::store_shared(vectors_ + kOffset + (h * kLength + i) * 4, value);
+          }
         }
       }
     });
@@ -71,6 +78,18 @@ class Loader {
   template <class P>
   static CODA_DEVICE int64_t origin(const Axis& axis, int segment) {
     return P::kSegments > 1 ? 0 : axis.origin[segment];
+  }
+
+  // Where the value for a row or column of accumulator h stands in a port.
+  template <class P>
+  CODA_DEVICE int64_t index_of(int64_t i, int h) const {
+    if constexpr (P::kPaired || P::kKind == PortKind::kPerHead) {
+      const int half = arguments_.grid.half, column = static_cast<int>(i);
+      const int head = P::kKind == PortKind::kPerHead ? 0 : column / half * 2;
+      return (head + h) * half + column % half;
+    } else {
+      return i;
+    }
   }
 
   template <class P, class View>
@@ -94,12 +113,7 @@ class Loader {
       for (; part < view.rows; ++part, from += view.ld) state = Reduction::combine(state, *from);
       return stdlib::bit_cast<uint32_t>(port.finish.finish(state));
     } else if constexpr (IntegerElement<typename P::Element>) {
-      constexpr int64_t kLow = stdlib::numeric_limits<int32_t>::min();
-      constexpr int64_t kHigh = stdlib::numeric_limits<int32_t>::max();
-      const int64_t wide = view.data[i];
-      return static_cast<uint32_t>(static_cast<int32_t>(wide < kLow    ? kLow
-                                                        : wide > kHigh ? kHigh
-                                                                       : wide));
+      return static_cast<uint32_t>(saturate(view.data[i]));
     } else {
       return stdlib::bit_cast<uint32_t>(to_float(view.data[i]));
     }

@@ -34,7 +34,8 @@ class Producer {
           tile_place(grid, unit.tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
       // A block whose part of the tile lies outside takes part all the same: it gets zeros.
       const int row = place.row + static_cast<int>(rank_row_) * K::kRows;
-      const int column = place.column + static_cast<int>(rank_column_) * K::kColumns;
+      int column = place.column + static_cast<int>(rank_column_) * K::kColumns;
+      if constexpr (K::kHalves) column = paired_column(column, grid.half);
       int before = 0;  // blocks of the segments before
       for (int s = 0; s < grid.depth_segments; ++s) {
         const hw::TensorMap* a = &arguments_.a[grid.depth_segments > 1 ? s : place.row_segment];
@@ -95,7 +96,15 @@ class Producer {
   CODA_DEVICE void load_b(int segment, uint32_t full, int column, int k) {
     const uint32_t to = shared_ + K::kOffsetB + stage_ * K::kBytesB;
     const uint32_t blocks = ((1u << K::kClusterRows) - 1) << (rank_column_ * K::kClusterRows);
-    if constexpr (K::kAccumulators == 2 && K::kClusterRows == 1) {
+    if constexpr (K::kHalves) {
+      CODA_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        if (K::kClusterRows == 1 || i == static_cast<int>(rank_row_)) {
+          load_half(to + i * (K::kBytesB / 2), segment, full, column + i * arguments_.grid.half, k,
+                    blocks);
+        }
+      }
+    } else if constexpr (K::kAccumulators == 2 && K::kClusterRows == 1) {
       hw::tma_load(to, &arguments_.b[0][segment], full, k, column);
       hw::tma_load(to + K::kBytesB / 2, &arguments_.b[1][segment], full, k, column);
     } else if constexpr (K::kAccumulators ==
@@ -117,6 +126,17 @@ class Producer {
                               &arguments_.b[0][segment], full, column + (box + j) * 64, k + step,
                               blocks);
       }
+    }
+  }
+
+  // The halves of the tile's heads that make up one accumulator: a box each, a head apart.
+  CODA_DEVICE void load_half(uint32_t to, int segment, uint32_t full, int line, int k,
+                             uint32_t blocks) {
+    const int half = arguments_.grid.half, lines = half_lines(half, K::kColumns);
+    CODA_NO_UNROLL
+    for (int done = 0; done < K::kColumns; done += lines, line += 2 * half) {
+      load<K::kClusterRows>(to + done * (kBlockDepth * 2), &arguments_.b[0][segment], full, k, line,
+                            blocks);
     }
   }
 

@@ -8,19 +8,26 @@ namespace coda::kernel {
 
 // T: bf16 or fp16 operands. kTileIndex: into kTileConfigs. kGivenPorts: which of the program's
 // optional ports are given, by place. kSlices: whether the contraction may be cut into slices.
+// kEitherPorts: optional ports that may be given or not, which is then asked when the kernel runs.
 template <class ProgramType, class T, int kTileIndex, OperandMajor kMajorA, OperandMajor kMajorB,
-          uint32_t kGivenPorts, bool kSlices = false>
+          uint32_t kGivenPorts, bool kSlices = false, uint32_t kEitherPorts = 0>
 struct KernelTraits {
   using Program = ProgramType;
   using Element = T;
   static constexpr TileConfig kTile = kTileConfigs[kTileIndex];
   static constexpr OperandMajor kA = kMajorA, kB = kMajorB;
-  static constexpr uint32_t kGiven = kGivenPorts;
+  static constexpr uint32_t kGiven = kGivenPorts, kEither = kEitherPorts;
+  static_assert(
+      (kGiven & kEither) == 0 && (kEither & ~detail::vector_ports<Program>()) == 0,
+      "coda: of ports that may be given or not only vectors, tables and scalars are staged "
+      "either way");
   static constexpr bool kSplits = kSlices;
 
   static constexpr int kRows = kTile.rows, kAllColumns = kTile.columns, kStages = kTile.stages;
   static constexpr int kAccumulators = accumulators_of<Program>();
-  static constexpr int kColumns = kAllColumns / kAccumulators;  // of the ports' tensors
+  static constexpr int kColumns = kAllColumns / kAccumulators;      // of the ports' tensors
+  static constexpr bool kHalves = detail::takes_halves<Program>();  // B comes as halves of heads
+  static constexpr bool kGroups = groups_of<Program>();
   static constexpr bool kPingpong = kTile.pingpong;
   static constexpr bool kNarrows = narrows(kTile, kAccumulators);
   static constexpr int kConsumerRows = kPingpong ? kRows : kRows / 2;
@@ -58,14 +65,14 @@ struct KernelTraits {
   // then.
   static constexpr bool kAnyColumns = !kMany;
   static constexpr int kSubColumns = kTile.sub_columns;
-  static constexpr int kChunk = kMany ? 16 : 32;
+  static constexpr int kChunk = epilogue::chunk_of(kSubColumns, !kMany ? 32 : kHalves ? 8 : 16);
   static constexpr int kChunks = kSubColumns / kChunk;
   static constexpr int kSubsAcross = kColumns / kSubColumns;
   static constexpr int kSubs = kRowBlocks * kSubsAcross;
-  static_assert((kSubColumns == 32 || kSubColumns == 64) && kColumns % kSubColumns == 0);
-  static constexpr epilogue::Staging<Program> kStaging =
-      epilogue::stage_ports<Program>(kGiven, kConsumerRows, kColumns, kSubColumns, kTile.in_place);
-  static constexpr bool kReducesRows = detail::has_port_of<Program>(PortKind::kRowReduce);
+  static_assert(kSubColumns % 8 == 0 && kSubColumns <= 64 && kColumns % kSubColumns == 0);
+  static constexpr epilogue::Staging<Program> kStaging = epilogue::stage_ports<Program>(
+      kGiven | kEither, kConsumerRows, kColumns, kSubColumns, kTile.in_place);
+  static constexpr bool kReducesRows = kStaging.reduces_rows;
   static constexpr bool kReducesColumns = kStaging.column_bytes > 0;
   static_assert(!kReducesRows || kColumns % 64 == 0,
                 "coda: a reducing program needs whole partials");

@@ -26,10 +26,11 @@ MapRequest segment_of(const P& port, const Problem& problem, int segment, int bo
   const bool by_rows = problem.rows.count > 1;
   const int row_segment = by_rows ? segment : 0, column_segment = by_rows ? 0 : segment;
   const int64_t row = P::kSegments > 1 ? 0 : problem.rows.begin[row_segment];
-  const int64_t column = P::kSegments > 1 ? 0 : problem.columns.begin[column_segment];
+  constexpr int64_t kPairs = P::kPaired ? 2 : 1;
+  const int64_t column = P::kSegments > 1 ? 0 : kPairs * problem.columns.begin[column_segment];
   return {view.data + row * view.ld + column,
           dtype_of<T>,
-          problem.columns.size(column_segment),
+          kPairs * problem.columns.size(column_segment),
           problem.rows.size(row_segment),
           view.ld * static_cast<int64_t>(sizeof(T)),
           box_columns,
@@ -50,7 +51,10 @@ kernel::Arguments<typename K::Program> make_arguments(const typename K::Program&
   arguments.grid = grid;
   constexpr bool kLinesA = K::kA == OperandMajor::kContraction;
   constexpr bool kLinesB = K::kB == OperandMajor::kContraction;
-  constexpr int kShareB = K::kAccumulators == 2 ? K::kColumns : K::kColumns / K::kClusterRows;
+  // Halves of heads come half by half.
+  const int share_b = K::kHalves              ? kernel::half_lines(grid.half, K::kColumns)
+                      : K::kAccumulators == 2 ? K::kColumns
+                                              : K::kColumns / K::kClusterRows;
   for (int s = 0; s < a.segments; ++s) {
     encode(arguments.a[s],
            detail::lines_of(a.part[0][s], 64, kLinesA ? K::kRows / K::kClusterColumns : 64));
@@ -58,7 +62,7 @@ kernel::Arguments<typename K::Program> make_arguments(const typename K::Program&
   for (int i = 0; i < K::kAccumulators; ++i) {
     for (int s = 0; s < b.segments; ++s) {
       encode(arguments.b[i][s],
-             detail::lines_of(b.part[i][s], 64, kLinesB ? kShareB : K::kBoxDepthB));
+             detail::lines_of(b.part[i][s], 64, kLinesB ? share_b : K::kBoxDepthB));
     }
   }
   const int segments = problem.rows.count * problem.columns.count;

@@ -38,10 +38,12 @@ bool has_whole_lines(const ProgramView& program, const OperandView& b) {
   return true;
 }
 
+// And choices other than the usual one.
 uint32_t given_optional(const ProgramView& program) {
   uint32_t given = 0;
   for (size_t i = 0; i < program.ports.size(); ++i) {
-    if (program.ports[i].optional && program.ports[i].given) given |= 1u << i;
+    const PortView& port = program.ports[i];
+    if ((port.optional && port.given) || port.choice != 0) given |= 1u << i;
   }
   return given;
 }
@@ -66,17 +68,38 @@ const char* major_text(OperandMajor major) {
 
 bool takes(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,
            const OperandView& b) {
-  return b.head_dim == 0 && kernel.operand == a.part[0][0].dtype && has_major(a, kernel.a) &&
-         has_major(b, kernel.b) && kernel.given == given_optional(program);
+  const bool halves = kernel.halves ? takes_half(kernel, b.head_dim / 2) : b.head_dim == 0;
+  return halves && kernel.operand == a.part[0][0].dtype && has_major(a, kernel.a) &&
+         has_major(b, kernel.b) && kernel.given == (given_optional(program) & ~kernel.either);
+}
+
+// The head_dims that a kernel for the rest of this is compiled for.
+std::vector<int64_t> compiled_heads(std::span<const KernelEntry> kernels,
+                                    const ProgramView& program, const OperandView& a,
+                                    OperandView b) {
+  std::vector<int64_t> result;
+  for (b.head_dim = 2; b.head_dim <= kMaxHeadDim; b.head_dim += 2) {
+    if (std::ranges::any_of(kernels, [&](const auto& k) { return takes(k, program, a, b); })) {
+      result.push_back(b.head_dim);
+    }
+  }
+  return result;
 }
 
 [[noreturn]] void fail_choice(std::span<const KernelEntry> kernels, const ProgramView& program,
                               const OperandView& a, const OperandView& b) {
-  if (b.head_dim != 0) {
+  if (b.head_dim != 0 && !program.halves) {
     throw Error(
         fmt::format("{}: argument 'B': expected a single operand or a pair on the GPU, got "
                     "halves of heads",
                     program.name));
+  }
+  const auto heads = compiled_heads(kernels, program, a, b);
+  if (b.head_dim != 0 && !heads.empty() && std::ranges::count(heads, b.head_dim) == 0) {
+    throw Error(
+        fmt::format("{}: argument 'B': expected a head_dim of {} on the GPU (pad the heads of the "
+                    "weights with zeros, or compile a kernel for it), got {}",
+                    program.name, fmt::join(heads, ", "), b.head_dim));
   }
   if (std::ranges::any_of(kernels, [&](const auto& k) { return takes(k, program, a, b); })) {
     throw Error(

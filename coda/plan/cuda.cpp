@@ -11,26 +11,6 @@ namespace {
 
 constexpr int64_t kTmaBytes = 16;  // base addresses and pitches
 
-// Makes a device the current one, for the calls that look at it. Set even where it is already: a
-// thread that has not touched the runtime yet has no context, which the driver's calls ask for.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    check(cudaSetDevice(device), "cudaSetDevice");
-    changed_ = before_ != device;
-  }
-  ~CurrentDevice() {
-    if (changed_) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
-
 plan::Device ask_device(int device) {
   int major = 0, minor = 0;
   plan::Device result;
@@ -41,7 +21,7 @@ plan::Device ask_device(int device) {
   ask(minor, cudaDevAttrComputeCapabilityMinor);
   ask(result.multiprocessors, cudaDevAttrMultiProcessorCount);
   if (major != 9) {  // sm_90a code runs on nothing else
-    throw Error(
+    throw DeviceError(
         fmt::format("expected a GPU of compute capability 9.0 (Hopper), device {} has {}.{}",
                     device, major, minor));
   }
@@ -49,21 +29,6 @@ plan::Device ask_device(int device) {
   check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   result.name = properties.name;
   return result;
-}
-
-void check_device_memory(const std::string& program, const std::string& argument,
-                         const void* pointer, int device) {
-  cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes");
-  if (attributes.type == cudaMemoryTypeManaged) return;
-  if (attributes.type != cudaMemoryTypeDevice) {
-    fail_argument(program, argument, fmt::format("memory of device {}", device),
-                  fmt::format("host memory at {}", pointer));
-  }
-  if (attributes.device != device) {
-    fail_argument(program, argument, fmt::format("memory of device {}", device),
-                  fmt::format("memory of device {}", attributes.device));
-  }
 }
 
 // What TMA moves: base and pitch.
@@ -127,8 +92,29 @@ plan::SlicedChoice choose_within(std::span<const plan::KernelEntry> kernels,
 void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // said here, not by the next call that somebody makes
-  throw Error(
+  throw DeviceError(
       fmt::format("{}: {} ({})", call, cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
+CurrentDevice::CurrentDevice(int device) {
+  check(cudaGetDevice(&before_), "cudaGetDevice");
+  check(cudaSetDevice(device), "cudaSetDevice");
+  changed_ = before_ != device;
+}
+
+void check_device_memory(const std::string& program, const std::string& argument,
+                         const void* pointer, int device) {
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, pointer), "cudaPointerGetAttributes");
+  if (attributes.type == cudaMemoryTypeManaged) return;
+  if (attributes.type != cudaMemoryTypeDevice) {
+    fail_argument(program, argument, fmt::format("memory of device {}", device),
+                  fmt::format("host memory at {}", pointer));
+  }
+  if (attributes.device != device) {
+    fail_argument(program, argument, fmt::format("memory of device {}", device),
+                  fmt::format("memory of device {}", attributes.device));
+  }
 }
 
 const plan::Device& device_facts(int device) {
@@ -154,7 +140,8 @@ void validate_device(const ProgramView& program, const Problem& problem, const O
       const TensorView& view = port.view[s];
       if (view.empty()) continue;
       check_device_memory(program.name, port.name, view.data, device);
-      if (tile) check_lines(program.name, port.name, view);
+      const bool table = port.kind == PortKind::kPairTable;  // read in words of two elements
+      if (tile || table) check_lines(program.name, port.name, view);
     }
     if (tile && port.segments == 1) check_segments(program.name, port, problem.columns);
   }
@@ -180,13 +167,17 @@ void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView
     launch.slices = choice.slices;
     launch.workspace = target.workspace;
   }
+  const auto with_problem = [&](const Error& error) {
+    return fmt::format("{}: M = {}, N = {}, K = {}, configuration {}: {}", view.name, problem.M(),
+                       problem.N(), problem.K(), plan::config_name(kernel.config), error.what());
+  };
   try {
     const CurrentDevice current(target.device);
     kernel.launch(launch, &target);
+  } catch (const DeviceError& error) {
+    throw DeviceError(with_problem(error));
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: M = {}, N = {}, K = {}, configuration {}: {}", view.name,
-                            problem.M(), problem.N(), problem.K(), plan::config_name(kernel.config),
-                            error.what()));
+    throw Error(with_problem(error));
   }
 }
 

@@ -24,12 +24,32 @@ struct Target {
 // Throws coda::Error that names the call, unless status is success.
 void check(cudaError_t status, const char* call);
 
+// Makes a device the current one, for the calls that look at it. Set even where it is already: a
+// thread that has not touched the runtime yet has no context, which the driver's calls ask for.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device);
+  ~CurrentDevice() {
+    if (changed_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
 // Of the device, which must have capability 9.0; asked for once.
 const plan::Device& device_facts(int device);
 
 // The kernels of a program; defined where the program is instantiated for the GPU (launch.cuh).
 template <class P>
 std::span<const plan::KernelEntry> kernels_of();
+
+// Throws coda::Error unless the pointer is memory that kernels of the device reach.
+void check_device_memory(const std::string& program, const std::string& argument,
+                         const void* pointer, int device);
 
 // Checks that only the GPU has: memory of that device; 16-byte base, pitch and segments of what TMA
 // moves.

@@ -60,6 +60,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   kernel::Grid grid;
   grid.rows = make_axis(problem.rows, tile.rows, grid.row_tiles);
   grid.columns = make_axis(problem.columns, tile.columns, grid.column_tiles);
+  grid.half = static_cast<int>(problem.head_dim / 2);
   grid.depth_segments = problem.contraction.count;
   for (int s = 0; s < problem.contraction.count; ++s) {
     grid.depth[s] = static_cast<int>(problem.contraction.size(s));

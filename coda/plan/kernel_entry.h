@@ -38,14 +38,24 @@ struct KernelEntry {
   kernel::TileConfig config;
   kernel::OperandMajor a = kernel::OperandMajor::kContraction;
   kernel::OperandMajor b = kernel::OperandMajor::kContraction;
-  uint32_t given = 0;  // optional ports, by place
+  uint32_t given = 0;   // optional ports that it has, by place
+  uint32_t either = 0;  // optional ports that it takes given or not
   int accumulators = 1;
+  bool halves = false, groups = false;  // B in halves of heads; sums over heads
   int shared_bytes = 0;
   bool any_columns = false;  // else only outputs whose lines are multiples of 16 bytes
   SliceSpace slice_space;    // nothing: the contraction cannot be cut into slices
   // target: a cuda::Target or a sim::Target, as the executor has it.
   void (*launch)(const LaunchRequest& request, const void* target) = nullptr;
 };
+
+// Whether tiles of the kernel hold heads of two such halves: whole heads, or, where no sums over
+// them are taken, whole parts of one; and sub-tiles parts of one half.
+inline bool takes_half(const KernelEntry& kernel, int64_t half) {
+  const int64_t columns = kernel.config.columns / kernel.accumulators;
+  return kernel.halves && half > 0 && half % kernel.config.sub_columns == 0 &&
+         (columns % half == 0 || (!kernel.groups && half % columns == 0));
+}
 
 // K: KernelTraits.
 template <class K>
@@ -55,7 +65,10 @@ KernelEntry make_entry(void (*launch)(const LaunchRequest& request, const void* 
           K::kA,
           K::kB,
           K::kGiven,
+          K::kEither,
           K::kAccumulators,
+          K::kHalves,
+          groups_of<typename K::Program>(),
           K::kSharedBytes,
           K::kAnyColumns,
           slice_space_of<K>(),

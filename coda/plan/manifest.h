@@ -13,11 +13,16 @@ template <class P>
 struct Manifest;
 
 // KernelTraits by what they are for. T: of the operands. kTile: place in kernel::kTileConfigs.
-// kGiven: bit i for port i, of the optional ones.
+// kGiven: bit i for port i, of the optional ones, and of a Choice for what is not the usual one.
 template <class P, class T, int kTile, uint32_t kGiven = 0>
 using Forward =  // A [M, K], B [N, K]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
                          kernel::OperandMajor::kContraction, kGiven>;
+// kEither: optional ports that it takes given or not, at the price of a branch.
+template <class P, class T, int kTile, uint32_t kEither, uint32_t kGiven = 0>
+using ForwardEither =
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
+                         kernel::OperandMajor::kContraction, kGiven, false, kEither>;
 template <class P, class T, int kTile, uint32_t kGiven = 0>
 using InputGrad =  // dX = dZ W: A [M, K], B stored [K, N]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
@@ -26,6 +31,10 @@ template <class P, class T, int kTile, uint32_t kGiven = 0>
 using WeightGrad =  // dW = dZᵀ X: A stored [K, M], B stored [K, N], in slices of K
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows, kernel::OperandMajor::kRows,
                          kGiven, true>;
+template <class P, class T, int kTile, uint32_t kGiven = 0>
+using WholeWeightGrad =  // likewise, the contraction whole: what reduces columns has no slices
+    kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows, kernel::OperandMajor::kRows,
+                         kGiven>;
 template <class P, class T, int kTile, uint32_t kGiven = 0>
 using TransposedA =  // A stored [K, M], B [N, K]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows,

@@ -28,7 +28,8 @@ double port_halves(const ProgramView& program) {
   double halves = 0;
   for (const PortView& port : program.ports) {
     const bool tile = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore;
-    if (tile && port.given) halves += static_cast<double>(port.element_bytes) / 2;
+    const int pairs = port.paired ? 2 : 1;
+    if (tile && port.given) halves += pairs * static_cast<double>(port.element_bytes) / 2;
   }
   return halves;
 }

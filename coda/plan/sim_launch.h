@@ -16,12 +16,11 @@ namespace coda::sim {
 
 inline void encode_request(TensorMap& map, const plan::MapRequest& request) {
   if (request.empty()) return;
-  const auto box_columns = static_cast<uint32_t>(request.box_columns);
-  encode_tensor_map(map, request.type, request.data, static_cast<uint64_t>(request.columns),
-                    static_cast<uint64_t>(request.lines),
-                    static_cast<uint64_t>(request.map_pitch()), box_columns,
-                    static_cast<uint32_t>(request.box_lines),
-                    box_columns * static_cast<uint32_t>(dtype_bytes(request.type)));
+  encode_tensor_map(
+      map, request.type, request.data, static_cast<uint64_t>(request.columns),
+      static_cast<uint64_t>(request.lines), static_cast<uint64_t>(request.map_pitch()),
+      static_cast<uint32_t>(request.box_columns), static_cast<uint32_t>(request.box_lines),
+      static_cast<uint32_t>(request.swizzle_bytes()));
 }
 
 // What a launch reads for as long as it is in a stream, which runs once.

@@ -33,10 +33,11 @@ CUtensorMapDataType map_type(DType type) {
                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
-CUtensorMapSwizzle map_swizzle(int64_t line_bytes) {
-  return line_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-         : line_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                            : CU_TENSOR_MAP_SWIZZLE_32B;
+CUtensorMapSwizzle map_swizzle(int bytes) {
+  return bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+         : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+         : bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                       : CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
 }  // namespace
@@ -50,10 +51,10 @@ void encode_tensor_map(CUtensorMap& map, const plan::MapRequest& request) {
   const cuuint32_t box[] = {static_cast<cuuint32_t>(request.box_columns),
                             static_cast<cuuint32_t>(request.box_lines)};
   const cuuint32_t steps[] = {1, 1};
-  const CUresult result = encode(
-      &map, map_type(request.type), 2, const_cast<void*>(request.data), extents, pitch, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(request.box_columns * dtype_bytes(request.type)),
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result =
+      encode(&map, map_type(request.type), 2, const_cast<void*>(request.data), extents, pitch, box,
+             steps, CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(request.swizzle_bytes()),
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     throw Error(fmt::format(
         "cuTensorMapEncodeTiled: error {} for [{}, {}] {} at {} with a pitch of {} bytes, in boxes "

@@ -61,7 +61,8 @@ std::string tuning_key(const Device& device, const ProgramView& program, DType o
                        int64_t K) {
   std::string ports;
   for (const PortView& port : program.ports) {
-    if (port.kind == PortKind::kScalar || (port.optional && !port.given)) continue;
+    const bool usual = port.kind == PortKind::kScalar && port.choice == 0;
+    if (usual || (port.optional && !port.given)) continue;
     ports += fmt::format(" {}:{}", port.name, dtype_name(port.dtype));
   }
   return fmt::format("{}\t{}\t{}\t{} {}{}\t{},{}\t{}x{}x{}", device.name, device.multiprocessors,

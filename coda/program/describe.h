@@ -19,19 +19,26 @@ struct PortView {
   int partial_width = 0;                 // of reductions
   TensorView view[kMaxSegments];         // of everything but scalars
   const void* scalar_pointer = nullptr;  // of scalars, where not given by value
+  int choices = 0;                       // of a Choice: how many
+  int32_t choice = 0;                    // and which one
+  // Where the kind says no more than in or out, of operations that are no GEMM program:
+  std::string shape = {};  // "[V, h]"
+  bool updated = false;    // an output that may be read first
 };
 
 struct ProgramView {
   std::string name;
   int accumulators = 1;
   bool groups = false;
+  bool halves = false;  // B has to come as halves of heads
   std::vector<PortView> ports;
 };
 
 template <class P>
 ProgramView describe(const P& program) {
   static_assert(check_program<P>());
-  ProgramView result{name_of<P>(), accumulators_of<P>(), groups_of<P>(), {}};
+  ProgramView result{
+      name_of<P>(), accumulators_of<P>(), groups_of<P>(), detail::takes_halves<P>(), {}};
   for_each_port(program, [&](const auto& port, auto index) {
     using PortType = std::remove_cvref_t<decltype(port)>;
     using Element = typename PortType::Element;
@@ -47,6 +54,10 @@ ProgramView describe(const P& program) {
     view.segments = PortType::kSegments;
     if constexpr (PortType::kKind == PortKind::kScalar) {
       view.scalar_pointer = port.pointer;
+      if constexpr (requires { PortType::kChoices; }) {
+        view.choices = PortType::kChoices;
+        view.choice = port.value;
+      }
     } else {
       for (int i = 0; i < PortType::kSegments; ++i) view.view[i] = erase(port.view[i]);
     }

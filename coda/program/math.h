@@ -122,7 +122,7 @@ CODA_HD auto silu(const Value auto& x) { return x / (1.0f + exp(-x)); }
 CODA_HD auto relu(const Value auto& x) { return select(x < 0.0f, 0.0f, x); }  // relu(NaN) is NaN
 CODA_HD auto gelu(const Value auto& x) { return 0.5f * x * (1.0f + erf(x * 0.70710678f)); }
 CODA_HD auto gelu_tanh(const Value auto& x) {
-  return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+  return x * sigmoid(1.59576912f * (x + 0.044715f * x * x * x));  // (1 + tanh(y))/2 = σ(2y)
 }
 
 // One number as a V: a fragment, or the number itself. For reductions, whose states are made of

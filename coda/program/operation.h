@@ -169,7 +169,7 @@ struct Not : Comparison {
   }
 };
 
-struct Fma : Arithmetic {  // a·b + c, rounded once where the processor has such an instruction
+struct Fma : Arithmetic {  // a·b + c, rounded once
   static constexpr const char* name = "Fma";
   CODA_HD float operator()(float a, float b, float c) const { return stdlib::fma(a, b, c); }
   CODA_HD int32_t operator()(int32_t a, int32_t b, int32_t c) const { return a * b + c; }

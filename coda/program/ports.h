@@ -1,6 +1,7 @@
 // Ports: the named inputs and outputs of a program. A port's type says its index space; a
 // default-constructed port is missing.
-//   in:  PerRow [M], PerColumn [N], PerElement [M, N], Scalar, PerRowFrom (partials [parts, M])
+//   in:  PerRow [M], PerColumn [N], PerElement [M, N], Scalar, PerRowFrom (partials [parts, M]);
+//        with B in halves of heads: PerHead [head_dim / 2], PairTable (two of [rows, head_dim / 2])
 //   out: Store [M, N], RowReduce (partials [⌈N/64⌉, M]), ColumnReduce (partials [⌈M/64⌉, N])
 // A port may be cut into kSegments alike with an operand (q, k, v); Optional and Paired wrap any of
 // them.
@@ -16,12 +17,14 @@ enum class PortKind {
   kPerElement,
   kScalar,
   kPerRowFrom,
+  kPerHead,
+  kPairTable,
   kStore,
   kRowReduce,
   kColumnReduce
 };
 
-constexpr bool is_input(PortKind kind) { return kind <= PortKind::kPerRowFrom; }
+constexpr bool is_input(PortKind kind) { return kind <= PortKind::kPairTable; }
 
 inline constexpr int kMaxSegments = 4;
 inline constexpr int kPartialWidth =
@@ -106,6 +109,17 @@ struct Scalar {
   CODA_HD Element get() const { return pointer != nullptr ? *pointer : value; }
 };
 
+// Which of several ways a program computes, 0 to kLast: the same for every element, so that the
+// program branches on what tile.choice(port) says. By value only: validate() refuses a number that
+// is none of them. 0 is the usual one, for which the GPU has kernels without the branch.
+template <class EnumType, EnumType kLast>
+struct Choice : Scalar<int32_t> {
+  static constexpr int kChoices = static_cast<int>(kLast) + 1;
+  constexpr Choice() = default;
+  constexpr Choice(EnumType choice) : Scalar<int32_t>(static_cast<int32_t>(choice)) {}
+  CODA_HD EnumType chosen() const { return static_cast<EnumType>(value); }
+};
+
 // One value per row, finished from the partials of another program's RowReduce: no kernel runs in
 // between.
 template <class FinishType>
@@ -118,6 +132,25 @@ struct PerRowFrom : SegmentedViews<const typename FinishType::Reduction::templat
   constexpr PerRowFrom() = default;
   constexpr PerRowFrom(const Matrix<const State>& partials, Finish finish)  // [parts, M]
       : SegmentedViews<const State, 1>(partials), finish(finish) {}
+};
+
+// Along the columns of a head and the same for every head: frequencies [head_dim / 2], or paired,
+// the weight of a norm over it [head_dim].
+template <class T>
+struct PerHead : SegmentedViews<T, 1> {
+  static_assert(FloatElement<T>, "coda: PerHead holds bf16, fp16 or float");
+  static constexpr PortKind kKind = PortKind::kPerHead;
+  using SegmentedViews<T, 1>::SegmentedViews;
+  constexpr PerHead(T* data, int64_t columns) : SegmentedViews<T, 1>(Matrix<T>(data, 1, columns)) {}
+};
+
+// Two tables [rows, head_dim / 2] alike, whose rows a program looks up: cosines and sines by
+// position. A row that they do not have reads as NaN.
+template <class T>
+struct PairTable : SegmentedViews<T, 2> {
+  static_assert(FloatElement<T>, "coda: PairTable holds bf16, fp16 or float");
+  static constexpr PortKind kKind = PortKind::kPairTable;
+  using SegmentedViews<T, 2>::SegmentedViews;
 };
 
 namespace detail {
@@ -179,6 +212,8 @@ concept Port = requires {
 };
 template <class P>
 concept InputPort = Port<P> && is_input(P::kKind);
+template <class P>
+concept TablePort = Port<P> && P::kKind == PortKind::kPairTable;
 template <class P>
 concept StorePort = Port<P> && P::kKind == PortKind::kStore;
 template <class P>

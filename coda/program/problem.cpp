@@ -193,6 +193,13 @@ Problem check_operands(const ProgramView& program, const OperandView& a, const O
   return problem;
 }
 
+void check_choice(const ProgramView& program, const PortView& port) {
+  const std::string expected = fmt::format("a number from 0 to {}", port.choices - 1);
+  if (port.scalar_pointer != nullptr) fail(program, port.name, expected, "a pointer to one");
+  if (port.choice < 0 || port.choice >= port.choices)
+    fail(program, port.name, expected, fmt::format("{}", port.choice));
+}
+
 void check_port(const ProgramView& program, const PortView& port, const Problem& problem) {
   if (!port.given) {
     if (!port.optional)
@@ -206,15 +213,20 @@ void check_port(const ProgramView& program, const PortView& port, const Problem&
       fail(program, port.name, fmt::format("data aligned to {} bytes", port.alignment),
            fmt::format("address {}", fmt::ptr(port.scalar_pointer)));
     }
+    if (port.choices > 0) check_choice(program, port);
     return;
   }
-  if (port.paired && problem.head_dim == 0)
-    fail(program, port.name, "an operand B in halves for a paired port", "one without");
   const bool along_rows = port.kind == PortKind::kPerRow;
+  const bool table = port.kind == PortKind::kPairTable, head = port.kind == PortKind::kPerHead;
+  if ((port.paired || head || table) && problem.head_dim == 0)
+    fail(program, port.name,
+         fmt::format("an operand B in halves for a {} port",
+                     port.paired ? "paired" : kind_name(port.kind)),
+         "one without");
   const int cuts = port.kind == PortKind::kPerRow      ? problem.rows.count
                    : port.kind == PortKind::kPerColumn ? problem.columns.count
                                                        : problem.rows.count * problem.columns.count;
-  if (port.segments != 1 && port.segments != cuts) {
+  if (port.segments != 1 && port.segments != cuts && !table) {
     fail(program, port.name, fmt::format("1 segment or {} as the operand has", cuts),
          fmt::format("{}", port.segments));
   }
@@ -227,8 +239,15 @@ void check_port(const ProgramView& program, const PortView& port, const Problem&
       if (view.columns != want.columns)
         fail(program, name, fmt::format("partials of {} rows (M)", want.columns),
              fmt::format("{}", view.columns));
+    } else if (table) {
+      if (view.columns != want.columns)
+        fail(program, name, fmt::format("{} columns (half of head_dim)", want.columns),
+             fmt::format("{}", view.columns));
+      if (view.rows != port.view[0].rows)
+        fail(program, name, fmt::format("{} rows as in the first table", port.view[0].rows),
+             fmt::format("{}", view.rows));
     } else if (view.rows != want.rows || view.columns != want.columns) {
-      const bool vector = along_rows || port.kind == PortKind::kPerColumn;
+      const bool vector = along_rows || port.kind == PortKind::kPerColumn || head;
       fail(program, name,
            vector ? fmt::format("{} values {}", want.columns, shape_name(port))
                   : fmt::format("{} {}", extent_text(want.rows, want.columns), shape_name(port)),
@@ -260,6 +279,8 @@ Extent expected_extent(const PortView& port, const Problem& problem, int segment
     case PortKind::kPerElement:
     case PortKind::kStore: return {m, n};
     case PortKind::kPerRowFrom: return {0, problem.M()};  // any number of parts
+    case PortKind::kPerHead: return {1, pairs * problem.head_dim / 2};
+    case PortKind::kPairTable: return {0, problem.head_dim / 2};  // any number of rows
     case PortKind::kRowReduce:
       return {partial_count(problem.columns, port.partial_width), problem.M()};
     case PortKind::kColumnReduce:

@@ -7,6 +7,7 @@
 // What a tile offers is in docs/architecture.md; check_program() gives a malformed program a
 // readable compile error.
 #pragma once
+#include "coda/program/fragment.h"
 #include "coda/program/operand.h"
 #include "coda/program/ports.h"
 #include "coda/program/reflect.h"
@@ -79,6 +80,31 @@ constexpr bool has_base() {
   return requires { P{AnyBase<P>{}}; };
 }
 
+// Whether B has to come as halves of heads.
+template <class P>
+constexpr bool takes_halves() {
+  P program{};
+  bool result = groups_of<P>();
+  for_each_port(program, [&](const auto& port, auto) {
+    using PortType = stdlib::remove_cvref_t<decltype(port)>;
+    result = result || PortType::kPaired || PortType::kKind == PortKind::kPerHead ||
+             PortType::kKind == PortKind::kPairTable;
+  });
+  return result;
+}
+
+// Which ports, by place, are read by value or through vectors: inputs but for those over elements.
+template <class P>
+constexpr uint32_t vector_ports() {
+  P program{};
+  uint32_t result = 0;
+  for_each_port(program, [&](const auto& port, auto index) {
+    constexpr PortKind kKind = stdlib::remove_cvref_t<decltype(port)>::kKind;
+    if (is_input(kKind) && kKind != PortKind::kPerElement) result |= 1u << index;
+  });
+  return result;
+}
+
 template <class P>
 constexpr bool has_port_of(PortKind kind) {
   P program{};
@@ -115,7 +141,7 @@ consteval bool check_program() {
                 members <= kMaxPorts) {
     static_assert(detail::all_members_are_ports<P>(),
                   "coda: every member of a program is a port: PerRow, PerColumn, PerElement, "
-                  "Scalar, PerRowFrom, Store, RowReduce or ColumnReduce");
+                  "Scalar, PerRowFrom, PerHead, PairTable, Store, RowReduce or ColumnReduce");
     if constexpr (detail::all_members_are_ports<P>()) {
       static_assert(!groups_of<P>() || !detail::has_port_of<P>(PortKind::kRowReduce),
                     "coda: a program with group sums has no RowReduce: its groups do not line up "
@@ -131,8 +157,9 @@ consteval bool check_program() {
 template <class P, bool kOtherwise>
 consteval bool check_load() {
   static_assert(
-      InputPort<P>,
-      "coda: load reads an input port: PerRow, PerColumn, PerElement, Scalar or PerRowFrom");
+      InputPort<P> && !TablePort<P>,
+      "coda: load reads an input port: PerRow, PerColumn, PerElement, Scalar, PerRowFrom or "
+      "PerHead; a PairTable takes lookup(port, row)");
   if constexpr (InputPort<P>) {
     static_assert(kOtherwise || !P::kOptional,
                   "coda: load of an Optional port takes the value to use where the port is "
@@ -151,6 +178,13 @@ consteval bool check_store() {
                   "coda: a Paired port is stored with both halves: store(port, first, second)");
     static_assert(kValues == 1 || P::kPaired, "coda: only a Paired port is stored with two values");
   }
+  return true;
+}
+template <class P, class Rows>
+consteval bool check_lookup() {
+  static_assert(TablePort<P>, "coda: lookup reads a PairTable");
+  static_assert(Rows::kSpace == Space::kRow && stdlib::is_same_v<typename Rows::Element, int32_t>,
+                "coda: lookup takes one integer per row: tile.load of a PerRow<const int64_t>");
   return true;
 }
 template <class P>

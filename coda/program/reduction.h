@@ -13,6 +13,27 @@ concept Reduction = requires(typename R::template State<float> state) {
   { R::finish(state) } -> stdlib::convertible_to<float>;
 };
 
+// A reduction whose combine is expensive may also offer combine_all(running, more): the running
+// state and an array of others (a power of two) at once. Executors that have several states of one
+// row in registers then call it instead.
+template <class R>
+concept CombinesAll = Reduction<R> && requires(const typename R::template State<float> running,
+                                               const typename R::template State<float> (&more)[2]) {
+  { R::combine_all(running, more) } -> stdlib::same_as<typename R::template State<float>>;
+};
+
+// v[0] + ... + v[kCount - 1], or another operation, by halves; v is used up.
+template <class V, int kCount, class Operation>
+CODA_HD V combine_halves(V (&v)[kCount], Operation&& operation) {
+  static_assert((kCount & (kCount - 1)) == 0);
+  CODA_UNROLL
+  for (int distance = kCount / 2; distance > 0; distance /= 2) {
+    CODA_UNROLL
+    for (int i = 0; i < distance; ++i) v[i] = operation(v[i], v[i + distance]);
+  }
+  return v[0];
+}
+
 struct Sum {
   template <class V>
   using State = V;
@@ -72,9 +93,34 @@ struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
     const V shift = select(is_infinite(top), constant<V>(0.0f), top);  // ∞ - ∞ would be NaN
     return {top, a.sum * exp(a.max - shift) + b.sum * exp(b.max - shift)};
   }
+  // The largest first, so that every state takes one exponential.
+  template <class V, int kCount>
+  static CODA_HD State<V> combine_all(const State<V>& running, const State<V> (&more)[kCount]) {
+    V value[kCount];
+    CODA_UNROLL
+    for (int i = 0; i < kCount; ++i) value[i] = more[i].max;
+    const V top = coda::max(running.max, combine_halves(value, [](const V& a, const V& b) {
+                              return V(coda::max(a, b));
+                            }));
+    const V shift = select(is_infinite(top), constant<V>(0.0f), top);
+    CODA_UNROLL
+    for (int i = 0; i < kCount; ++i) value[i] = more[i].sum * exp(more[i].max - shift);
+    const V sum = combine_halves(value, [](const V& a, const V& b) { return V(a + b); });
+    return {top, running.sum * exp(running.max - shift) + sum};
+  }
   static CODA_HD float finish(const State<float>& state) {
     return select(is_infinite(state.max), state.max, state.max + log(state.sum));
   }
+};
+
+// The mean of a row from its partial sums: Σx/width.
+struct Mean {
+  using Reduction = Sum;
+  static constexpr const char* parameter_names[] = {"width"};
+  float width = 1.0f;
+
+  CODA_HD float finish(float sum) const { return sum / width; }
+  CODA_HD float derivative(float) const { return 1.0f / width; }
 };
 
 // RMSNorm's row factor from the partial sums of squares: (Σx²/width + ε)^(-1/2).

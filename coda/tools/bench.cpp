@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "coda/core/error.h"
+#include "coda/tools/drawn_workload.h"
 #include "coda/tools/machine.h"
 #include "coda/tools/openblas.h"
 
@@ -51,6 +52,7 @@ class Race {
     entry.result.config = config_name(variant.operand, options_.isa);
     entry.result.chosen = !options_.isa || *options_.isa == cpu::default_isa();
     entry.result.rounds = options_.rounds;
+    if (variant.draw != nullptr) return add_drawn(variant, std::move(entry));
     const auto workload = std::make_shared<Workload>(variant, shape_, options_.all_ports);
     entry.result.ports = workload->optional_ports();
     entry.result.tflops = workload->flops() * 1e-12;  // divided by the seconds at the end
@@ -63,6 +65,20 @@ class Race {
       entry.result.baseline = "openblas";
       entry.baseline = openblas();
     }
+    entries_.push_back(std::move(entry));
+  }
+
+  // Beside a copy of as many bytes.
+  void add_drawn(const Variant& variant, Entry entry) {
+    const auto workload = std::make_shared<CpuDrawnWorkload>(variant, shape_, options_.all_ports);
+    entry.result.config = "rows";
+    entry.result.ports = workload->workload().optional_ports();
+    entry.result.gigabytes_per_s = workload->workload().bytes() * 1e-9;  // likewise
+    const std::string key = fmt::format("{} {}", entry.result.operation, variant.name);
+    entry.contender = contender(key, [=, options = cpu_options()] { workload->run(options); });
+    entry.result.baseline = "copy";
+    entry.baseline =
+        contender(key + " copy", [=, threads = options_.threads] { workload->copy(threads); });
     entries_.push_back(std::move(entry));
   }
 
@@ -88,6 +104,7 @@ class Race {
       BenchResult result = entry.result;
       result.ms = median(contenders_[entry.contender].ms);
       result.tflops /= result.ms * 1e-3;
+      result.gigabytes_per_s /= result.ms * 1e-3;
       if (entry.baseline) result.baseline_ms = median(contenders_[*entry.baseline].ms);
       results.push_back(std::move(result));
     }
@@ -149,7 +166,9 @@ bool uniform(const Variant& variant) {
 
 bool wanted(const BenchOptions& options, const Variant& variant) {
   if (!options.variants.empty()) return std::ranges::count(options.variants, variant.name) > 0;
-  return std::ranges::count(options.dtypes, variant.operand) > 0 && uniform(variant);
+  const bool shown =
+      variant.draw != nullptr ? variant.name == dtype_name(variant.operand) : uniform(variant);
+  return std::ranges::count(options.dtypes, variant.operand) > 0 && shown;
 }
 
 }  // namespace

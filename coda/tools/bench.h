@@ -36,10 +36,11 @@ struct BenchResult {
   std::vector<std::string> ports;  // optional ones that were given
   int rounds = 0;
   double ms = 0;
-  std::string baseline;  // "openblas", "linear" (coda's own plain GEMM) or none
+  std::string baseline;  // "openblas", "linear" (coda's own plain GEMM), "copy" or none
   double baseline_ms = 0;
   double usual_ms = 0;  // on the GPU: what cublasGemmEx, and with it torch.mm, takes
   double tflops = 0;
+  double gigabytes_per_s = 0;  // read and written, of what memory bounds
   std::optional<double> clock_mhz, power_w;
 
   double speedup() const { return baseline_ms / ms; }

@@ -9,6 +9,7 @@
 #include "coda/tools/command_line.h"
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_bench.h"
+#include "coda/tools/cuda_rows_bench.h"
 #endif
 #include "coda/tools/machine.h"
 #include "coda/tools/parse_shape.h"
@@ -79,22 +80,32 @@ void write(const std::string& name, const std::string& text) {
 void run_cuda_bench(const Arguments& arguments) {
   require_writable(arguments.json);
   const BenchOptions read_options = read(arguments);
-  CudaBenchOptions options{read_options.operations, read_options.shapes, arguments.rounds};
-  if (arguments.shapes.empty()) options.shapes = cuda_bench_shapes();
+  CudaBenchOptions gemms{{}, read_options.shapes, arguments.rounds}, rows = gemms;
+  for (const catalogue::Operation* operation : read_options.operations) {
+    (operation->has_operands ? gemms : rows).operations.push_back(operation);
+  }
+  if (arguments.shapes.empty()) {
+    gemms.shapes = cuda_bench_shapes();
+    rows.shapes = cuda_rows_bench_shapes();
+  }
   const BenchGpu gpu = describe_gpu();
   fmt::print("{}; a launch takes the host {:.1f} µs, by name {:.1f} µs; medians of {} rounds\n",
-             gpu.name, gpu.launch_us, gpu.launch_by_name_us, options.rounds);
+             gpu.name, gpu.launch_us, gpu.launch_by_name_us, arguments.rounds);
   std::fflush(stdout);
-  std::vector<BenchResult> results;
-  {
+  const auto measure = [](auto&& bench, const CudaBenchOptions& options) {
     std::optional<Progress> line;
-    results = cuda_bench(options, [&](int64_t done, int64_t total) {
+    if (options.operations.empty()) return std::vector<BenchResult>{};
+    return bench(options, [&](int64_t done, int64_t total) {
       if (!line) line.emplace("bench", total);
       line->show(done);
     });
-  }
+  };
+  std::vector<BenchResult> results = measure(cuda_bench, gemms);
+  if (!results.empty()) fmt::print("{}\n{}", bench_shapes(results), bench_means(results));
+  const std::vector<BenchResult> row_results = measure(cuda_rows_bench, rows);
+  if (!row_results.empty()) fmt::print("{}", bench_table(row_results));
+  results.insert(results.end(), row_results.begin(), row_results.end());
   write(arguments.json, bench_json(results, gpu));
-  fmt::print("{}\n{}", bench_shapes(results), bench_means(results));
 }
 #endif
 
@@ -145,7 +156,8 @@ void add_bench(CLI::App& app, int&) {
   option("--backend", arguments->backend, "NAME", "Where to run: cpu, or cuda")
       ->capture_default_str();
   option("--shape", arguments->shapes, "MxNxK",
-         "N of one accumulator (cuda: N and K of the weight); may be repeated")
+         "N of one accumulator (cuda: N and K of the weight); without a GEMM M tokens of width N, "
+         "K the vocabulary; may be repeated")
       ->allow_extra_args(false)
       ->default_str("cpu: 1024x1024x1024 4096x2048x2048 2048x5632x2048");
   option("--dtype", arguments->dtypes, "TYPE", "Type of all tensors; may be repeated")

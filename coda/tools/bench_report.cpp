@@ -20,6 +20,7 @@ std::string bench_table(std::span<const BenchResult> results) {
                {"config"},
                {"ms", true},
                {"TFLOP/s", true},
+               {"GB/s", true},
                {"baseline"},
                {"its ms", true},
                {"speedup", true}});
@@ -27,9 +28,12 @@ std::string bench_table(std::span<const BenchResult> results) {
     const bool compared = !r.baseline.empty();
     table.add({r.operation, r.variant, fmt::format("{}", fmt::join(r.ports, ",")),
                fmt::format("{}", r.shape.M), fmt::format("{}", r.shape.N),
-               fmt::format("{}", r.shape.K), r.config, fmt::format("{:.2f}", r.ms),
-               fmt::format("{:.3f}", r.tflops), compared ? r.baseline : "-",
-               compared ? fmt::format("{:.2f}", r.baseline_ms) : "-",
+               fmt::format("{}", r.shape.K), r.config,
+               fmt::format("{:.{}f}", r.ms, r.ms < 1 ? 4 : 2),
+               r.tflops > 0 ? fmt::format("{:.3f}", r.tflops) : "-",
+               r.gigabytes_per_s > 0 ? fmt::format("{:.1f}", r.gigabytes_per_s) : "-",
+               compared ? r.baseline : "-",
+               compared ? fmt::format("{:.{}f}", r.baseline_ms, r.baseline_ms < 1 ? 4 : 2) : "-",
                compared ? fmt::format("{:.2f}", r.speedup()) : "-"});
   }
   return table.text();
@@ -60,6 +64,7 @@ std::string bench_json(std::span<const BenchResult> results, const std::optional
                     {"speedup", optional(r.speedup())},
                     {"usual_ms", r.usual_ms > 0 ? Json(r.usual_ms) : Json(nullptr)},
                     {"tflops", r.tflops},
+                    {"gb_per_s", r.gigabytes_per_s > 0 ? Json(r.gigabytes_per_s) : Json(nullptr)},
                     {"clock_mhz", r.clock_mhz ? Json(*r.clock_mhz) : Json(nullptr)},
                     {"power_w", r.power_w ? Json(*r.power_w) : Json(nullptr)}});
   }

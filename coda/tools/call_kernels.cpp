@@ -7,7 +7,11 @@ namespace coda::tools {
 ProgramView given_ports(const catalogue::Variant& variant, const catalogue::Call& call) {
   ProgramView program = variant.program;
   for (PortView& port : program.ports) {
-    port.given = port.given || find_argument(call.arguments, port.name) != nullptr;
+    const Argument* argument = find_argument(call.arguments, port.name);
+    port.given = port.given || argument != nullptr;
+    if (port.choices > 0 && argument != nullptr) {
+      port.choice = static_cast<int32_t>(argument->number);
+    }
   }
   return program;
 }

@@ -29,6 +29,19 @@ reference::Rounding unfused_rounding(const Variant& variant, reference::Accumula
   return {variant.operand, types, sums};
 }
 
+// About so many operations of the formula.
+int64_t work_of(const Case& c) {
+  if (!c.drawn) {
+    const int64_t M = c.problem.M(), N = c.problem.N(), K = c.problem.K();
+    return (M + N) * K + M * N * (K + 1) + 100;
+  }
+  int64_t elements = 100;
+  for (const auto* tensors : {&c.drawn->inputs, &c.drawn->outputs}) {
+    for (const catalogue::DrawnTensor& tensor : *tensors) elements += tensor.rows * tensor.columns;
+  }
+  return 4 * elements;
+}
+
 // What a case's outputs have to be, by name: a port's, or that of a member of its states.
 class Expectations {
  public:
@@ -58,13 +71,12 @@ Expectations::Expectations(const Case& c, const Operation& operation, const Vari
     const bool exact =
         c.data == Data::kIntegers && std::ranges::count(operation.exact, port_name) > 0;
     Expectation& expectation =
-        outputs_.try_emplace(name, array, port->dtype, c.problem.K(), exact).first->second;
+        outputs_.try_emplace(name, array, port->dtype, c.terms(), exact).first->second;
     expectation.add_unfused(unfused.at(name));
     if (array.size() > 0 && !exact) smallest = std::min(smallest, array.size());
   }
   if (smallest < kEnoughElements) {
-    const Problem& p = c.problem;
-    const int64_t work = (p.M() + p.N()) * p.K() + p.M() * p.N() * (p.K() + 1) + 100;
+    const int64_t work = work_of(c);
     const int64_t draws = std::min((kEnoughElements + smallest - 1) / smallest, 3000000 / work + 4);
     add_draws(draws, c, operation, variant, rounding);
   }

@@ -33,8 +33,12 @@ CheckedCall::CheckedCall(const Case& c, const catalogue::Variant& variant,
                          const reference::Arrays& in)
     : case_(c), variant_(variant), in_(in) {
   Random random(mix(c.number, 0x6c61796f7574));  // apart from the streams that draw values
-  call_.a = add_operand("A", false, random);
-  call_.b = add_operand("B", true, random);
+  if (c.drawn) {  // no operands; half of the cases aligned as vectors of 16 bytes ask for it
+    anyhow_ = random.chance(0.5);
+  } else {
+    call_.a = add_operand("A", false, random);
+    call_.b = add_operand("B", true, random);
+  }
   for (const PortView& port : variant.program.ports) {
     if (c.given.contains(port.name)) add_port(port, random);
   }
@@ -111,21 +115,25 @@ void CheckedCall::add_port(const PortView& port, Random& random) {
   const Problem& problem = case_.problem;
   Argument argument{port.name, {}, 0};
   const bool input = is_input(port.kind);
-  if (port.kind == PortKind::kScalar && random.chance(0.5)) {
+  if (port.kind == PortKind::kScalar && (port.choices > 0 || random.chance(0.5))) {
     argument.number = case_.numbers.at(port.name);
     call_.arguments.push_back(argument);
     return;
   }
   const bool shared = port.name == case_.in_place_input;
   for (int s = 0; s < port.segments && !shared; ++s) {
-    Extent extent = expected_extent(port, problem, s);
+    Extent extent = case_.drawn ? case_.extent(port) : expected_extent(port, problem, s);
     if (port.kind == PortKind::kPerRowFrom) extent.rows = case_.parts;
+    const bool table = port.kind == PortKind::kPairTable;
+    if (table) extent.rows = case_.positions;
     const bool cut = port.segments > 1, rows = case_.axis == Axis::kRows;
-    const int64_t begin = !cut   ? 0
-                          : rows ? problem.rows.begin[s]
-                                 : problem.columns.begin[s] * (port.paired ? 2 : 1);
+    const int64_t begin = !cut    ? 0
+                          : table ? s * extent.columns
+                          : rows  ? problem.rows.begin[s]
+                                  : problem.columns.begin[s] * (port.paired ? 2 : 1);
     const bool down = rows && port.kind != PortKind::kPerRow;
-    const bool tile = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore;
+    const bool lines = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore || table;
+    const bool tile = !anyhow_ && lines;
     add_tensor(&port, draw_view(port.dtype, port.element_bytes, extent, Major::kRow, tile, random),
                down ? begin : 0, down ? 0 : begin, tile, random);
     Piece& piece = pieces_.back();
@@ -145,6 +153,8 @@ void CheckedCall::reset() {
     piece.tensor.poison();
     if (piece.port->name == case_.in_place_output) {
       piece.tensor.copy_from(in_.at(case_.in_place_input), piece.row, piece.column);
+    } else if (piece.port->updated && in_.contains(piece.port->name)) {
+      piece.tensor.copy_from(in_.at(piece.port->name), piece.row, piece.column);
     }
   }
 }
@@ -194,11 +204,9 @@ reference::Arrays CheckedCall::outputs() const {
   reference::Arrays result;
   for (const Piece& piece : pieces_) {
     if (piece.port == nullptr || is_input(piece.port->kind)) continue;
-    PortView whole = *piece.port;
-    whole.segments = 1;
-    const Extent extent = expected_extent(whole, case_.problem, 0);
+    const Extent extent = case_.extent(*piece.port);
     for (int i = 0; i < piece.tensor.members(); ++i) {
-      Array& array = result[member_name(whole, i, piece.tensor.members())];
+      Array& array = result[member_name(*piece.port, i, piece.tensor.members())];
       if (array.size() == 0) array = Array(extent.rows, extent.columns);
       piece.tensor.copy_to(array, piece.row, piece.column, i);
     }

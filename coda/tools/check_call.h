@@ -8,10 +8,9 @@
 
 #include "coda/tools/check_case.h"
 #include "coda/tools/guarded_tensor.h"
+#include "coda/tools/random.h"
 
 namespace coda::tools {
-
-class Random;
 
 class CheckedCall {
  public:
@@ -55,7 +54,8 @@ class CheckedCall {
   void add_tensor(const PortView* port, const TensorView& view, int64_t row, int64_t column,
                   bool aligned, Random& random);
   int64_t aligned_elements(int64_t element_bytes) const {
-    return std::max<int64_t>(case_.alignment / element_bytes, 1);
+    const int64_t bytes = case_.drawn ? 16 : case_.alignment;
+    return std::max<int64_t>(bytes / element_bytes, 1);
   }
 
   const Case& case_;
@@ -63,6 +63,7 @@ class CheckedCall {
   const reference::Arrays& in_;
   catalogue::Call call_;
   std::vector<Piece> pieces_;
+  bool anyhow_ = false;  // no tensor is aligned
 };
 
 }  // namespace coda::tools

@@ -82,19 +82,32 @@ Segments draw_segments(Random& random, int64_t extent, int count, int64_t unit) 
   return result;
 }
 
-// `kernel`: what the shape is drawn for; null: halves of heads are drawn too, which none takes.
+// Half a head that the kernel takes, of those worth testing; any where there is none.
+int64_t draw_half(const plan::KernelEntry* kernel, Random& random) {
+  std::vector<int64_t> halves;
+  for (const int64_t half : {1, 3, 8, 16, 32, 40, 48, 64, 128}) {
+    if (kernel == nullptr || takes_half(*kernel, half)) halves.push_back(half);
+  }
+  return random.pick(halves);
+}
+
+// `kernel`: what the shape is drawn for; null: any.
 void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kernel, bool few_tiles,
                   Random& random) {
   const auto& ports = variant.program.ports;
   const auto any = [&](auto&& property) { return std::ranges::any_of(ports, property); };
-  const int required = std::ranges::max(ports, {}, &PortView::segments).segments;
-  const bool paired = variant.program.groups || any([](const PortView& p) { return p.paired; });
+  int required = 1;  // segments; those of a table are no segments of an operand
+  for (const PortView& port : ports) {
+    if (port.kind != PortKind::kPairTable) required = std::max(required, port.segments);
+  }
+  const bool halves = variant.program.halves;
 
   Shape shape = !few_tiles ? draw_shape(random)
                            : draw_tiles(kernel != nullptr ? *kernel : plan::KernelEntry{}, random);
   int64_t half = 1;
-  if (kernel == nullptr && variant.program.accumulators == 2 && (paired || random.chance(0.3))) {
-    half = random.pick(std::array<int64_t, 9>{1, 3, 8, 16, 32, 40, 48, 64, 128});
+  const bool may = kernel == nullptr && variant.program.accumulators == 2;
+  if (halves || (may && random.chance(0.3))) {
+    half = draw_half(kernel, random);
     shape.N = (shape.N + half - 1) / half * half;
     c.problem.head_dim = 2 * half;
   }
@@ -103,7 +116,7 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
       return [kind](const PortView& p) { return p.kind == kind && p.segments > 1; };
     };
     const bool rows = any(cut(PortKind::kPerRow));
-    const bool columns = any(cut(PortKind::kPerColumn)) || paired;
+    const bool columns = any(cut(PortKind::kPerColumn)) || halves;
     c.axis = rows || (!columns && random.chance(0.5)) ? Axis::kRows : Axis::kColumns;
   } else {
     c.axis = random.pick(std::array{Axis::kNone, Axis::kNone, Axis::kNone, Axis::kRows,
@@ -120,8 +133,11 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
 }
 
 double draw_number(const Case& c, const PortView& port, Random& random) {
+  if (port.choices > 0) return static_cast<double>(random.between(1, port.choices - 1));
   double value = 0;
-  if (c.data == Data::kIntegers) {
+  if (port.name.ends_with("epsilon")) {  // under a root
+    value = random.pick(std::array{1e-6, 1e-5, 1e-2});
+  } else if (c.data == Data::kIntegers) {
     value = random.pick(std::array{-1.0, 0.0, 0.5, 1.0, 2.0});
   } else {
     value = 4 * random.uniform() - 2;
@@ -135,7 +151,9 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
   for (size_t i = 0; i < variant.program.ports.size(); ++i) {
     const PortView& port = variant.program.ports[i];
     // A port that is given in a program with nothing filled in has a default.
-    if (port.optional && kernel != nullptr) {
+    // A choice that is left out, or not compiled for, is the usual one.
+    const bool decided = kernel != nullptr && (kernel->either >> i & 1) == 0;
+    if ((port.optional || port.choices > 0) && decided) {
       if ((kernel->given >> i & 1) == 0) continue;
     } else if ((port.optional || port.given) && random.chance(0.4)) {
       continue;
@@ -143,6 +161,11 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
     c.given.insert(port.name);
     if (port.kind == PortKind::kScalar) c.numbers[port.name] = draw_number(c, port, random);
   }
+  // Beside tables, positions are rows of them; else angles stay accurate up to a million.
+  const bool table = std::ranges::any_of(variant.program.ports, [&](const PortView& port) {
+    return port.kind == PortKind::kPairTable && c.given.contains(port.name);
+  });
+  c.positions = table ? random.between(1, 300) : 1 << 20;
   // Integers: the partials are 1, so that their mean, and what is finished from it, is exactly 1.
   c.parts = random.between(1, 9);
   const bool integers = c.data == Data::kIntegers;
@@ -176,12 +199,21 @@ void draw_in_place(Case& c, const Variant& variant, Random& random) {
 
 const plan::KernelEntry* draw_kernel(const Variant& variant, const CaseRules& rules,
                                      Random& random) {
-  if (!rules.kernels || random.chance(0.1)) return nullptr;
+  if (!rules.kernels || variant.draw != nullptr || random.chance(0.1)) return nullptr;
   std::vector<const plan::KernelEntry*> kernels;
   for (const plan::KernelEntry& kernel : rules.kernels(variant)) {
     if (kernel.operand == variant.operand) kernels.push_back(&kernel);
   }
   return kernels.empty() ? nullptr : random.pick(kernels);
+}
+
+void take_drawn(Case& c, catalogue::DrawnCase drawn) {
+  for (const auto& tensor : drawn.inputs) c.given.insert(tensor.name);
+  for (const auto& tensor : drawn.outputs) c.given.insert(tensor.name);
+  c.numbers = drawn.numbers;
+  c.in_place_output = drawn.in_place_output;
+  c.in_place_input = drawn.in_place_input;
+  c.drawn = std::move(drawn);
 }
 
 Major view_major(kernel::OperandMajor major) {
@@ -206,14 +238,45 @@ Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) 
   }
   c.data = random.pick(std::array{Data::kNormal, Data::kNormal, Data::kNormal, Data::kIntegers,
                                   Data::kIntegers, Data::kSpecial});
+  if (variant.draw != nullptr) {
+    take_drawn(c, variant.draw({variant, random, c.data == Data::kIntegers, rules.gpu}));
+    return c;
+  }
   draw_problem(c, variant, kernel, rules.few_tiles, random);
   draw_arguments(c, variant, kernel, random);
   draw_in_place(c, variant, random);
   return c;
 }
 
+Extent Case::extent(const PortView& port) const {
+  if (!drawn) {
+    PortView whole = port;
+    whole.segments = 1;
+    return expected_extent(whole, problem, 0);
+  }
+  for (const auto* tensors : {&drawn->inputs, &drawn->outputs}) {
+    const auto found = std::ranges::find(*tensors, port.name, &catalogue::DrawnTensor::name);
+    if (found != tensors->end()) return {found->rows, found->columns};
+  }
+  return {};
+}
+
 std::string Case::text() const {
   const char* const data_names[] = {"normal data", "integers", "special values"};
+  if (drawn) {
+    std::string result = data_names[static_cast<int>(data)];
+    const auto add = [&](const char* what, const auto& tensors) {
+      result += what;
+      for (const auto& t : tensors) result += fmt::format(" {}[{}, {}]", t.name, t.rows, t.columns);
+    };
+    add(", in", drawn->inputs);
+    add(", out", drawn->outputs);
+    for (const auto& [name, number] : numbers) result += fmt::format(", {} = {}", name, number);
+    if (!in_place_output.empty()) {
+      result += fmt::format(", {} in the memory of {}", in_place_output, in_place_input);
+    }
+    return result;
+  }
   std::string result = fmt::format("M={} N={} K={}, {}", problem.M(), problem.N(), problem.K(),
                                    data_names[static_cast<int>(data)]);
   const auto sizes = [](const Segments& segments) {

@@ -28,6 +28,7 @@ struct CaseRules {
   std::function<std::span<const plan::KernelEntry>(const catalogue::Variant& variant)> kernels = {};
   // Shapes of a few tiles of that kernel, for a backend that takes seconds for more.
   bool few_tiles = false;
+  bool gpu = false;  // only what the GPU takes
 };
 
 struct Case {
@@ -38,10 +39,15 @@ struct Case {
   std::set<std::string> given;                  // ports
   std::map<std::string, double> numbers;        // given scalars and parameters
   int64_t parts = 1;                            // of values that are finished from partials
+  int64_t positions = 1;                        // rows of tables that are looked up
   std::string in_place_output, in_place_input;  // ports that share their memory, or empty
   int64_t alignment = 1;                        // as in CaseRules
   std::optional<Major> major_a, major_b;        // none: each tensor has one of its own
+  std::optional<catalogue::DrawnCase> drawn;    // instead of a problem, where the variant draws it
 
+  // Of a port's matrix, all segments together.
+  Extent extent(const PortView& port) const;
+  int64_t terms() const { return drawn ? drawn->terms : problem.K(); }  // of a sum
   std::string text() const;
 };
 

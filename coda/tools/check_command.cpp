@@ -9,6 +9,7 @@
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_huge.h"
 #endif
+#include "coda/tools/layer_check.h"
 #include "coda/tools/progress.h"
 
 namespace coda::tools {
@@ -21,7 +22,7 @@ struct Arguments {
   std::string isa;
   CheckOptions options;
   std::optional<int> seeds;
-  bool huge = false;
+  bool huge = false, layer = false;
 };
 
 int run_check(const Arguments& arguments) {
@@ -42,6 +43,7 @@ int run_check(const Arguments& arguments) {
 #endif
     throw Error("--huge: expected --backend cuda; the CPU has tests of its own");
   }
+  if (arguments.layer) return report_check(check_layer(options.backend, options.seed));
   if (!arguments.isa.empty() && options.backend != "cpu") {
     throw Error(fmt::format("--isa: expected --backend cpu, got {}", options.backend));
   }
@@ -104,6 +106,8 @@ void add_check(CLI::App& app, int& status) {
   option("--isa", arguments->isa, "NAME", "Only this instruction set; all if left out");
   option("--case", options.only_case, "N", "Only this case: a number that a failure named");
   command->add_flag("--huge", arguments->huge, "Only tensors beyond 2^31 elements (cuda)");
+  command->add_flag("--layer", arguments->layer,
+                    "Only a whole layer, forward and backward (cpu, cuda)");
   command->callback([arguments, &status] { status = run_check(*arguments); });
 }
 

@@ -65,24 +65,31 @@ void draw_operands(reference::Arrays& in, const Case& c, const Variant& variant,
   }
 }
 
-Array draw_port(const PortView& port, const Case& c, Random& random) {
+// positions: whether integers stand for them.
+Array draw_port(const PortView& port, const Case& c, bool positions, Random& random) {
   const Extent extent = expected_extent(port, c.problem, 0);
   const bool integers = c.data == Data::kIntegers;
   const int64_t M = c.problem.M(), N = c.problem.N() * (port.paired ? 2 : 1);
-  if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // indices of columns
+  if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // positions, else columns
+    const int64_t end = positions ? c.positions : N;
     return drawn(1, M, port.dtype, [&] {
-      return static_cast<double>(random.between(0, std::max<int64_t>(N - 1, 0)));
+      return static_cast<double>(random.between(0, std::max<int64_t>(end - 1, 0)));
     });
   }
   switch (port.kind) {
     case PortKind::kPerRow:
     case PortKind::kPerColumn:
-      return drawn(1, port.kind == PortKind::kPerRow ? M : N, port.dtype, [&] {
+    case PortKind::kPerHead:
+      return drawn(1, port.kind == PortKind::kPerColumn ? N : extent.columns, port.dtype, [&] {
         return integers ? static_cast<double>(random.between(-2, 2)) : 0.5 + 0.5 * random.normal();
       });
     case PortKind::kPerElement:
       return drawn(M, N, port.dtype, [&] {
         return integers ? static_cast<double>(random.between(-8, 8)) : random.normal();
+      });
+    case PortKind::kPairTable:  // side by side
+      return drawn(c.positions, 2 * extent.columns, port.dtype, [&] {
+        return integers ? static_cast<double>(random.between(-1, 1)) : random.normal();
       });
     default:  // partials of 64 values of variance 1
       return drawn(c.parts, extent.columns, port.dtype,
@@ -90,17 +97,8 @@ Array draw_port(const PortView& port, const Case& c, Random& random) {
   }
 }
 
-void sprinkle(reference::Arrays& in, const Case& c, const Variant& variant, Random& random) {
-  std::vector<Array*> arrays;
-  for (const char* name : {"A", "B", "B.first", "B.second"}) {
-    if (in.contains(name)) arrays.push_back(&in[name]);
-  }
-  for (const PortView& port : variant.program.ports) {
-    const bool values = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
-                        port.kind == PortKind::kPerElement;
-    const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
-    if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
-  }
+void sprinkle(const std::vector<Array*>& arrays, Random& random) {
+  if (arrays.empty()) return;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const std::array specials{kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
   for (int64_t i = random.between(1, 3); i > 0; --i) {
@@ -108,6 +106,40 @@ void sprinkle(reference::Arrays& in, const Case& c, const Variant& variant, Rand
     if (array.size() == 0) continue;
     array.values[static_cast<size_t>(random.between(0, array.size() - 1))] = random.pick(specials);
   }
+}
+
+// Where infinities and NaNs may stand.
+std::vector<Array*> values_of(reference::Arrays& in, const Case& c, const Variant& variant) {
+  std::vector<Array*> arrays;
+  for (const char* name : {"A", "B", "B.first", "B.second"}) {
+    if (in.contains(name)) arrays.push_back(&in[name]);
+  }
+  for (const PortView& port : variant.program.ports) {
+    const bool values = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
+                        port.kind == PortKind::kPerElement || port.kind == PortKind::kPerHead;
+    const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
+    if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
+  }
+  return arrays;
+}
+
+DType type_of(const Variant& variant, const std::string& port) {
+  return std::ranges::find(variant.program.ports, port, &PortView::name)->dtype;
+}
+
+// Of a case that its operation has drawn. An output that is read first stands among the inputs.
+reference::Arrays draw_tensors(const Case& c, const Variant& variant, bool specials,
+                               Random& random) {
+  reference::Arrays in;
+  for (const auto& [name, number] : c.numbers) in[name] = number;
+  std::vector<Array*> arrays;
+  for (const catalogue::DrawnTensor& tensor : c.drawn->inputs) {
+    in[tensor.name] = drawn(tensor.rows, tensor.columns, type_of(variant, tensor.name),
+                            [&] { return tensor.values.draw(random); });
+    if (tensor.values.specials) arrays.push_back(&in[tensor.name]);
+  }
+  if (specials) sprinkle(arrays, random);
+  return in;
 }
 
 Array sizes_of(const Segments& segments) {
@@ -120,17 +152,22 @@ Array sizes_of(const Segments& segments) {
 
 reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t instance) {
   Random random(mix(c.number, instance));
+  if (c.drawn) {
+    return draw_tensors(c, variant, c.data == Data::kSpecial && instance == 0, random);
+  }
   reference::Arrays in;
   draw_operands(in, c, variant, random);
+  const bool positions =
+      std::ranges::count(variant.program.ports, PortKind::kPairTable, &PortView::kind) > 0;
   for (const PortView& port : variant.program.ports) {
     if (!is_input(port.kind) || port.kind == PortKind::kScalar || !c.given.contains(port.name)) {
       continue;
     }
     if (port.dtype != DType::kState) {
-      in[port.name] = draw_port(port, c, random);
+      in[port.name] = draw_port(port, c, positions, random);
     } else {
       for (int64_t i = 0; i < port.element_bytes / 4; ++i) {
-        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, random);
+        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, positions, random);
       }
     }
   }
@@ -138,7 +175,7 @@ reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t in
   if (c.axis == Axis::kRows) in["segments.M"] = sizes_of(c.problem.rows);
   if (c.axis == Axis::kColumns) in["segments.N"] = sizes_of(c.problem.columns);
   if (c.problem.head_dim != 0) in["head_dim"] = static_cast<double>(c.problem.head_dim);
-  if (c.data == Data::kSpecial && instance == 0) sprinkle(in, c, variant, random);
+  if (c.data == Data::kSpecial && instance == 0) sprinkle(values_of(in, c, variant), random);
   return in;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <set>
 #include <thread>
@@ -34,9 +35,13 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-bool in_place(const Call& call) {
+// What a second launch would not repeat: outputs that are inputs.
+bool in_place(const Variant& variant, const Call& call) {
   std::set<const void*> seen;
   for (const Argument& argument : call.arguments) {
+    const auto& ports = variant.program.ports;
+    const auto port = std::ranges::find(ports, argument.name, &PortView::name);
+    if (port != ports.end() && port->updated) return true;
     for (const TensorView& view : argument.tensors) {
       if (view.data != nullptr && !seen.insert(view.data).second) return true;
     }
@@ -101,7 +106,7 @@ void run_in_graph(const CheckRun& run, Target target) {
   }
   cuda::check(cudaStreamEndCapture(stream.get(), &graph), "cudaStreamEndCapture");
   cuda::check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
-  for (int i = 0; i < (in_place(run.call) ? 1 : 2); ++i) {
+  for (int i = 0; i < (in_place(run.variant, run.call) ? 1 : 2); ++i) {
     cuda::check(cudaGraphLaunch(executable, stream.get()), "cudaGraphLaunch");
   }
   stream.wait();
@@ -128,7 +133,9 @@ int slices_of(const std::optional<int>& only, const CheckRun& run) {
   return only.value_or(kSlices[run.configuration]);
 }
 
+// None of an operation that is no GEMM: it has one way to run.
 std::vector<const plan::KernelEntry*> kernels_for(const CheckRun& run, int slices) {
+  if (run.variant.cuda_kernels == nullptr) return {};
   return fitting_kernels(run.variant.cuda_kernels(), run.variant, run.call, slices);
 }
 
@@ -146,11 +153,12 @@ std::string run_cuda(const CheckRun& run, int slices) {
     default: break;
   }
   target.kernel = kernels[static_cast<size_t>(run.repetition - kWays)];
-  run_plainly(run, target, in_place(run.call) ? 1 : 3);
+  run_plainly(run, target, in_place(run.variant, run.call) ? 1 : 3);
   return plan::sliced_name(*target.kernel, slices);
 }
 
 int count_runs(const CheckRun& run, int slices) {
+  if (run.variant.cuda_kernels == nullptr) return slices == 1 ? kWays : 0;
   if (is_empty(run.call)) return kWays;
   const auto kernels = static_cast<int>(kernels_for(run, slices).size());
   if (slices > 1 && kernels == 0) return 0;
@@ -173,10 +181,12 @@ CheckBackend cuda_backend(const std::optional<int>& slices) {
   };
   backend.has = [](const Variant& variant) { return variant.run_cuda != nullptr; };
   backend.refuses = [](const CheckRun& run) {
-    return !is_empty(run.call) && kernels_for(run, 1).empty();
+    const bool gemm = run.variant.cuda_kernels != nullptr;
+    return gemm && !is_empty(run.call) && kernels_for(run, 1).empty();
   };
   backend.accumulation = reference::Accumulation::kTensorCore;
   backend.rules.alignment = 16;
+  backend.rules.gpu = true;
   backend.rules.kernels = [](const Variant& variant) { return variant.cuda_kernels(); };
   return backend;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "coda/tools/random.h"
 
@@ -19,9 +20,20 @@ TensorView transposed(void* data, DType type, int64_t rows, int64_t columns) {
   return {data, type, columns, rows, columns, Major::kColumn, dtype_bytes(type)};
 }
 
+Argument argument(const char* name, const TensorView& view) { return {name, {view}, 0}; }
+Argument number(const char* name, double value) { return {name, {}, value}; }
+
 OperandView operand(const TensorView& view) {
   OperandView result;
   result.part[0][0] = view;
+  return result;
+}
+
+OperandView contraction(const TensorView& first, const TensorView& second) {
+  OperandView result = operand(first);
+  result.part[0][1] = second;
+  result.segments = 2;
+  result.cut = Cut::kContraction;
   return result;
 }
 
@@ -47,15 +59,20 @@ CudaWorkload::CudaWorkload(const Shape& shape, Regime regime) : shape_(shape) {
   x_ = memory(M * K, DType::kBf16, fill_a);
   dz_ = memory(M * N, DType::kBf16, fill_a);
   w_ = memory(N * K, DType::kBf16, Fill::kNormal);
-  residual_ = memory(M * N, DType::kBf16, Fill::kNormal);
-  gamma_ = memory(N, DType::kBf16, Fill::kNormal);
-  partials_ = memory((K + 63) / 64 * M, DType::kFp32, Fill::kPartials);
-  squares_ = memory((N + 63) / 64 * M, DType::kFp32, Fill::kZero);
+  const int64_t widest = std::max(N, K), row_parts = (widest + 63) / 64;
+  residual_ = memory(M * widest, DType::kBf16, Fill::kNormal);
+  up_ = memory(M * K, DType::kBf16, Fill::kNormal);
+  gamma_ = memory(widest, DType::kBf16, Fill::kNormal);
+  partials_ = memory(row_parts * M, DType::kFp32, Fill::kPartials);
+  squares_ = memory(row_parts * std::max(M, N), DType::kFp32, Fill::kZero);
+  dgamma_ = memory((std::max(M, N) + 63) / 64 * K, DType::kFp32, Fill::kZero);
   dw_ = memory(N * K, DType::kFp32, Fill::kZero);
   for (void*& out : out_) {
     out = memory(std::max({M * N, M * K, N * K}), DType::kBf16, Fill::kZero);
   }
+  positions_ = memory(M, DType::kInt64, Fill::kPositions);
   add_forward();
+  add_rope();
   add_gradients();
 }
 
@@ -65,6 +82,10 @@ void* CudaWorkload::memory(int64_t elements, DType type, Fill fill) {
     buffer.fill(0);
   } else if (fill == Fill::kNormal) {
     buffer.fill(normal_numbers().data(), normal_numbers().size() * sizeof(bf16));
+  } else if (fill == Fill::kPositions) {
+    std::vector<int64_t> positions(static_cast<size_t>(elements));
+    std::iota(positions.begin(), positions.end(), 0);
+    buffer.fill(positions.data(), positions.size() * sizeof(int64_t));
   } else {
     const float sum_of_squares = 64;
     buffer.fill(&sum_of_squares, sizeof(sum_of_squares));
@@ -93,10 +114,6 @@ void CudaWorkload::add_forward() {
   const auto [M, N, K] = shape_;
   const OperandView x = operand(tensor(x_, DType::kBf16, M, K));
   const OperandView w = operand(tensor(w_, DType::kBf16, N, K));
-  const auto argument = [](const char* name, const TensorView& view) {
-    return Argument{name, {view}, 0};
-  };
-  const auto number = [](const char* name, double value) { return Argument{name, {}, value}; };
   const auto out = [&](int i, int64_t columns) {
     return tensor(out_[i], DType::kBf16, M, columns);
   };
@@ -127,25 +144,113 @@ void CudaWorkload::add_forward() {
       baseline);
 }
 
-void CudaWorkload::add_gradients() {
+// q, k and v, a third of the columns each, in heads of 128; where there are so many.
+void CudaWorkload::add_rope() {
+  constexpr int64_t kHeadDim = 128;
   const auto [M, N, K] = shape_;
-  const auto argument = [](const char* name, const TensorView& view) {
-    return Argument{name, {view}, 0};
-  };
-  // dX [M, K] = dZ [M, N] · w
-  add("linear", "bf16", "dX",
-      {operand(tensor(dz_, DType::kBf16, M, N)),
-       operand(transposed(w_, DType::kBf16, N, K)),
-       {argument("out", tensor(out_[0], DType::kBf16, M, K))}},
-      {M, K, N, dz_, w_, false, true, out_[0], DType::kBf16});
+  if (N % (3 * kHeadDim) != 0) return;
+  const int64_t columns = N / 3;
+  OperandView weights;
+  weights.segments = 3;
+  weights.cut = Cut::kRows;
+  weights.accumulators = 2;
+  weights.halved = true;
+  weights.head_dim = kHeadDim;
+  Argument out{"out", {}, 0};
+  for (int i = 0; i < 3; ++i) {
+    weights.part[0][i] = weights.part[1][i] =
+        tensor(static_cast<bf16*>(w_) + i * columns * K, DType::kBf16, columns, K);
+    out.tensors.push_back(tensor(out_[i], DType::kBf16, M, columns));
+  }
+  void* inv_freq = memory(kHeadDim / 2, DType::kFp32, Fill::kPartials);  // any numbers will do
+  add("linear_rope", "bf16", "forward",
+      {operand(tensor(x_, DType::kBf16, M, K)),
+       weights,
+       {{"rstd", {tensor(partials_, DType::kFp32, (K + 63) / 64, M)}, 0},
+        {"rstd.width", {}, static_cast<double>(K)},
+        {"rstd.epsilon", {}, 1e-5},
+        {"positions", {tensor(positions_, DType::kInt64, 1, M)}, 0},
+        {"inv_freq", {tensor(inv_freq, DType::kFp32, 1, kHeadDim / 2)}, 0},
+        out}},
+      {M, N, K, x_, w_, false, false, out_[0], DType::kBf16});
+}
 
-  // dW [N, K] = dZᵀ · x
+void CudaWorkload::add_gradients() {
+  add_input_gradients();
+  add_weight_gradients();
+}
+
+// dX [M, K] = dZ [M, N] · w
+void CudaWorkload::add_input_gradients() {
+  const auto [M, N, K] = shape_;
+  const OperandView dz = operand(tensor(dz_, DType::kBf16, M, N));
+  const OperandView w = operand(transposed(w_, DType::kBf16, N, K));
+  const auto tile = [&](void* data) { return tensor(data, DType::kBf16, M, K); };
+  const GemmRequest baseline{M, K, N, dz_, w_, false, true, out_[0], DType::kBf16};
+  add("linear", "bf16", "dX", {dz, w, {argument("out", tile(out_[0]))}}, baseline);
+
+  // w is a down projection, [h, F], or square.
+  if (K >= N) {
+    const Argument rstd = argument("rstd", tensor(partials_, DType::kFp32, (N + 63) / 64, M));
+    std::vector<Argument> arguments = {
+        argument("gate", tile(residual_)),
+        argument("up", tile(up_)),
+        rstd,
+        number("rstd.width", static_cast<double>(N)),
+        number("rstd.epsilon", 1e-5),
+        argument("dgate", tile(out_[0])),
+        argument("dup", tile(out_[1])),
+        argument("dots", tensor(squares_, DType::kFp32, (K + 63) / 64, M))};
+    add("linear_swiglu_backward", "bf16", "dX", {dz, w, arguments}, baseline);
+    arguments.push_back(argument("out", tile(out_[2])));
+    add("linear_swiglu_backward", "bf16", "dX", {dz, w, arguments}, baseline);
+  }
+
+  // w is what a norm precedes, two weights one after the other, or square.
+  if (N >= K) {
+    const int64_t F = N / 2;
+    const OperandView halves =
+        contraction(tensor(dz_, DType::kBf16, M, F),
+                    tensor(static_cast<bf16*>(dz_) + M * F, DType::kBf16, M, F));
+    const OperandView weights =
+        contraction(transposed(w_, DType::kBf16, F, K),
+                    transposed(static_cast<bf16*>(w_) + F * K, DType::kBf16, F, K));
+    std::vector<Argument> arguments = {
+        argument("x", tile(up_)),
+        argument("dx_in", tile(residual_)),
+        argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
+        number("rstd.width", static_cast<double>(K)),
+        number("rstd.epsilon", 1e-5),
+        argument("dots", tensor(partials_, DType::kFp32, (N + 63) / 64, M)),
+        number("dots.width", static_cast<double>(K)),
+        argument("dx", tile(out_[0]))};
+    add("linear_norm_backward", "folded-bf16", "dX", {halves, weights, arguments}, baseline);
+    arguments.push_back(argument("gamma", tensor(gamma_, DType::kBf16, 1, K)));
+    arguments.push_back(argument("dgamma", tensor(dgamma_, DType::kFp32, (M + 63) / 64, K)));
+    add("linear_norm_backward", "kept-bf16", "dX", {halves, weights, arguments}, baseline);
+    arguments.push_back(argument("scaled", tile(out_[1])));
+    add("linear_norm_backward", "kept-bf16", "dX", {halves, weights, arguments}, baseline);
+  }
+}
+
+// dW [N, K] = dZᵀ · x
+void CudaWorkload::add_weight_gradients() {
+  const auto [M, N, K] = shape_;
   const OperandView a = operand(transposed(dz_, DType::kBf16, M, N));
   const OperandView b = operand(transposed(x_, DType::kBf16, M, K));
-  const TensorView dw = tensor(dw_, DType::kFp32, N, K);
+  const Argument out = argument("out", tensor(dw_, DType::kFp32, N, K));
+  const Argument c = argument("c", out.tensors[0]);
   const GemmRequest baseline{N, K, M, dz_, x_, true, true, dw_, DType::kFp32};
-  add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {argument("out", dw)}}, baseline);
-  add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {argument("c", dw), argument("out", dw)}},
+  add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {out}}, baseline);
+  add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {c, out}}, baseline);
+  const Argument squares = argument("squares", tensor(squares_, DType::kFp32, (K + 63) / 64, N));
+  add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {c, out, squares}}, baseline);
+  add("linear_weight_grad", "folded-bf16-fp32", "dW",
+      {a,
+       b,
+       {c, argument("weight", tensor(w_, DType::kBf16, N, K)),
+        argument("gamma", tensor(gamma_, DType::kBf16, 1, K)), out,
+        argument("dgamma", tensor(dgamma_, DType::kFp32, (N + 63) / 64, K))}},
       baseline);
   add("linear_weight_grad", "bf16", "dW",
       {a, b, {argument("out", tensor(out_[1], DType::kBf16, N, K))}},

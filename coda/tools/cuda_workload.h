@@ -34,17 +34,21 @@ class CudaWorkload {
   const std::vector<CudaCase>& cases() const { return cases_; }
 
  private:
-  enum class Fill { kZero, kNormal, kPartials };
+  enum class Fill { kZero, kNormal, kPartials, kPositions };
 
   void* memory(int64_t elements, DType type, Fill fill);
   void add(const char* operation, const char* variant, const char* layout,
            const catalogue::Call& call, const GemmRequest& baseline);
   void add_forward();
+  void add_rope();
   void add_gradients();
+  void add_input_gradients();
+  void add_weight_gradients();
 
   Shape shape_;
   std::vector<CudaBuffer> memory_;
-  void *x_, *w_, *dz_, *residual_, *gamma_, *partials_, *squares_, *dw_;
+  void *x_, *w_, *dz_, *residual_, *up_, *gamma_, *partials_, *squares_, *dgamma_, *dw_;
+  void* positions_;
   void* out_[3];
   std::vector<CudaCase> cases_;
 };

@@ -49,14 +49,19 @@ std::string type_text(const Group& variants, size_t port) {
 }
 
 std::string use_text(const PortView& port) {
-  std::string text = is_input(port.kind) ? "in" : "out";
+  std::string text = is_input(port.kind) ? "in" : port.updated ? "in and out" : "out";
   if (port.optional) text += ", optional";
   if (port.given) text += ", has a default";
   if (port.segments > 1) text += fmt::format(", {} segments", port.segments);
   return text;
 }
 
-void print_group(const Group& variants) {
+std::string operands_text(const Variant& variant) {
+  return variant.program.accumulators == 2 ? "A [M, K], B.first [N, K], B.second [N, K]"
+                                           : "A [M, K], B [N, K]";
+}
+
+void print_group(const Group& variants, bool has_operands) {
   std::vector<std::string> names, types;
   for (const Variant* variant : variants) {
     names.push_back(variant->name);
@@ -64,14 +69,13 @@ void print_group(const Group& variants) {
   }
   const Variant& first = *variants[0];
   fmt::print("\n  {}\n", fmt::join(names, ", "));
-  fmt::print("    A [M, K], {} of type {}{}\n",
-             first.program.accumulators == 2 ? "B.first [N, K], B.second [N, K]" : "B [N, K]",
+  fmt::print("    {} of type {}{}\n", has_operands ? operands_text(first) : "no operands; tensors",
              types.size() > 1 ? "T = " : "", fmt::join(types, " | "));
   Table table({{"port"}, {"kind"}, {"shape"}, {"type"}, {"use"}});
   for (size_t i = 0; i < first.program.ports.size(); ++i) {
     const PortView& port = first.program.ports[i];
-    table.add({port.name, kind_name(port.kind), shape_name(port), type_text(variants, i),
-               use_text(port)});
+    table.add({port.name, has_operands ? kind_name(port.kind) : "tensor", shape_name(port),
+               type_text(variants, i), use_text(port)});
   }
   fmt::print("{}", table.text(4));
   if (!first.parameters.empty()) {
@@ -82,7 +86,7 @@ void print_group(const Group& variants) {
 void print_operation(const Operation& operation) {
   fmt::print("{}: {}\n", operation.name, operation.summary);
   fmt::print("  {}\n", operation.formula);
-  for (const auto& variants : groups(operation)) print_group(variants);
+  for (const auto& variants : groups(operation)) print_group(variants, operation.has_operands);
 }
 
 void list(const std::vector<std::string>& names) {

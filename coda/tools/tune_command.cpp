@@ -28,6 +28,8 @@ std::vector<const catalogue::Operation*> find_operations(const std::vector<std::
   std::vector<const catalogue::Operation*> result;
   for (const std::string& name : names) result.push_back(&catalogue::find_operation(name));
   if (names.empty()) result.assign(all.begin(), all.end());
+  // Without a GEMM there is no kernel to choose.
+  std::erase_if(result, [](const catalogue::Operation* o) { return !o->has_operands; });
   return result;
 }
 

@@ -19,11 +19,6 @@ Segments cut_evenly(int64_t total, int count) {
   return result;
 }
 
-// B comes as the halves of heads where a port covers both, or where sums over a head are taken.
-bool takes_halves(const ProgramView& program) {
-  return program.groups || std::ranges::any_of(program.ports, &PortView::paired);
-}
-
 template <class T, class Value>
 void generate(void* data, int64_t count, Value&& value) {
   T* elements = static_cast<T*>(data);
@@ -37,11 +32,12 @@ Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool a
   const ProgramView& program = variant.program;
   int row_cuts = 1, column_cuts = 1;
   for (const PortView& port : program.ports) {
+    if (port.kind == PortKind::kPairTable) continue;
     int& cuts = port.kind == PortKind::kPerRow ? row_cuts : column_cuts;
     cuts = std::max(cuts, port.segments);
   }
   if (row_cuts > 1) column_cuts = 1;  // ports over M and N are then cut along M
-  const bool halves = takes_halves(program);
+  const bool halves = program.halves;
   const int64_t scale = halves ? 2 : 1;
   Problem problem;
   problem.rows = cut_evenly(shape.M, row_cuts);
@@ -61,7 +57,8 @@ Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool a
     problem.head_dim = call_.b.head_dim = whole ? kHeadDim : 2;
   }
   for (const PortView& port : program.ports) {
-    const bool left_out = port.optional && !all_ports && port.kind != PortKind::kPerRowFrom;
+    const bool kept = port.kind == PortKind::kPerRowFrom || port.kind == PortKind::kPerHead;
+    const bool left_out = port.optional && !all_ports && !kept;
     if (!left_out && !port.given) call_.arguments.push_back(argument(port, problem));
   }
   // Partials of K columns each, as the operation before would have left them.
@@ -111,6 +108,8 @@ Argument Workload::argument(const PortView& port, const Problem& problem) {
     if (port.kind == PortKind::kPerRowFrom) {
       extent.rows = partial_count(problem.contraction, kPartialWidth);
     }
+    if (port.kind == PortKind::kPairTable)
+      extent.rows = std::max<int64_t>(shape_.N, 1);  // an index's range
     result.tensors.push_back(tensor(port.dtype, port.element_bytes, extent, fill));
   }
   return result;

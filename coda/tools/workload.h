@@ -17,7 +17,7 @@ struct Shape {
 class Workload {
  public:
   // Optional ports are left out, except row factors finished from partials, which stand for the
-  // norm before a GEMM; all_ports gives them all.
+  // norm before a GEMM, and frequencies; all_ports gives them all.
   Workload(const catalogue::Variant& variant, const Shape& shape, bool all_ports);
 
   void run(const cpu::Options& options) const { variant_->run_cpu(call_, options); }

@@ -56,6 +56,65 @@ Not measured yet.
 """
 
 
+NUMERICS = {
+    "kind": "numerics",
+    "commit": "abc",
+    "machine": "a processor",
+    "gpu": None,
+    "torch": "2",
+    "results": [
+        {
+            "operation": "linear",
+            "variant": "bf16",
+            "output": "out",
+            "K": 64,
+            "errors": {"coda": 0.001, "eager": 0.002, "compile": 0.0015},
+        }
+    ],
+}
+TIMES = {"inference": 1.0, "forward": 1.0, "backward": 2.0, "forward+backward": 3.0}
+LAYER = {
+    **NUMERICS,
+    "kind": "layer",
+    "results": [
+        {
+            "hidden": 64,
+            "regime": "random",
+            "rounds": 20,
+            "ms": {
+                "coda kept": TIMES,
+                "coda folded": TIMES,
+                "torch eager": {phase: 3 * ms for phase, ms in TIMES.items()},
+                "torch.compile": {phase: 2 * ms for phase, ms in TIMES.items()},
+                "GEMMs": {"forward": 0.5, "backward": 1.0, "forward+backward": 1.5},
+            },
+        }
+    ],
+}
+OPERATIONS = {
+    **NUMERICS,
+    "kind": "operations",
+    "results": [
+        {
+            "set": "layer",
+            "operation": "linear",
+            "variant": "bf16",
+            "regime": regime,
+            "rounds": 20,
+            "over_gemm": over,
+            "over_compile": 2 * over,
+        }
+        for regime in ("random", "zeros")
+        for over in (1.0, 4.0)
+    ],
+}
+KINDS = (
+    (NUMERICS, "| `linear` | bf16 | `out` | 1.0e-03 | 2.0e-03 | 1.5e-03 | 0.50 |"),
+    (LAYER, "| 64 | random | backward | 4.00 ms | 1.00 ms | 2.00 ms | 2.00× | 0.50× | 2.00 ms |"),
+    (OPERATIONS, "| layer | `linear` | bf16 | 2.000 (1.000) | 2.000 (1.000) | 4.000 (2.000) |"),
+)
+
+
 def tables(*arguments) -> int:
     command = [sys.executable, SCRIPT, *arguments]
     return subprocess.run(command, capture_output=True, check=False).returncode
@@ -72,7 +131,11 @@ def main() -> int:
         assert tables(*where) == 0
         assert readme.read_text(encoding="utf-8") == AFTER, readme.read_text(encoding="utf-8")
         assert tables(*where, "--check") == 0, "a current table was taken for a stale one"
-    assert tables("--check") == 0, "README.md: a table is stale; run `python bench/tables.py`"
+        for document, line in KINDS:
+            (Path(folder) / "cpu.json").write_text(json.dumps(document), encoding="utf-8")
+            assert tables(*where) == 0
+            assert line in readme.read_text(encoding="utf-8"), readme.read_text(encoding="utf-8")
+    assert tables("--check") == 0, "a table is stale; run `python bench/tables.py`"
     return 0
 
 

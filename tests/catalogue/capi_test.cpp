@@ -1,69 +1,19 @@
-// The C interface: results against plain fp64 loops, and messages instead of exceptions.
-// scripts/check_includes.py compiles coda/coda.h as C99.
-#include <gtest/gtest.h>
-
-#include <cmath>
+// The C interface: results against plain fp64 loops. scripts/check_includes.py compiles coda/coda.h
+// as C99.
+#include <cstdio>
 #include <cstring>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "coda/coda.h"
+#include "tests/catalogue/capi_fixture.h"
 
 namespace {
 
-constexpr int64_t kM = 37, kN = 70, kK = 45;
-
-std::vector<float> numbers(int64_t count, int seed) {  // small integers: every sum is exact
-  std::vector<float> result(static_cast<size_t>(count));
-  for (size_t i = 0; i < result.size(); ++i) {
-    result[i] = static_cast<float>(static_cast<int>((i * 7 + static_cast<size_t>(seed)) % 9) - 4);
-  }
-  return result;
-}
-
-coda_tensor matrix(std::vector<float>& data, int64_t rows, int64_t columns) {
-  return {data.data(), CODA_FP32, rows, columns, columns, 0};
-}
-
-coda_argument port(const char* name, const coda_tensor& tensor) { return {name, &tensor, 1, 0}; }
-
-double dot(const std::vector<float>& a, int64_t i, const std::vector<float>& b, int64_t j) {
-  double sum = 0;
-  for (int64_t k = 0; k < kK; ++k) {
-    sum += double{a[static_cast<size_t>(i * kK + k)]} * b[static_cast<size_t>(j * kK + k)];
-  }
-  return sum;
-}
-
-class CApi : public testing::Test {
- protected:
-  std::vector<float> a = numbers(kM * kK, 1), b = numbers(kN * kK, 2), b2 = numbers(kN * kK, 5),
-                     out = std::vector<float>(kM * kN, NAN);
-  coda_tensor a_tensor = matrix(a, kM, kK), b_tensor = matrix(b, kN, kK),
-              b2_tensor = matrix(b2, kN, kK), out_tensor = matrix(out, kM, kN);
-  coda_operand a_operand = {&a_tensor, nullptr, 1, CODA_CUT_NONE, 0};
-  coda_operand b_operand = {&b_tensor, nullptr, 0, CODA_CUT_NONE, 0};
-  std::vector<coda_argument> arguments = {port("out", out_tensor)};
-
-  coda_status run(const char* operation = "linear", const char* variant = nullptr,
-                  const coda_options* options = nullptr) {
-    return coda_run(operation, variant, &a_operand, &b_operand, arguments.data(),
-                    static_cast<int32_t>(arguments.size()), options);
-  }
-
-  // The call is refused, the message names what is wrong, and nothing is written.
-  void expect_refused(coda_status status, const std::vector<std::string>& parts) {
-    EXPECT_EQ(status, CODA_BAD_ARGUMENT);
-    const std::string message = coda_last_error();
-    for (const std::string& part : parts) EXPECT_NE(message.find(part), message.npos) << message;
-    for (const float value : out) ASSERT_TRUE(std::isnan(value));
-  }
-};
+using namespace coda_c;
 
 TEST_F(CApi, RunsAPlainGemm) {
   arguments.push_back({"alpha", nullptr, 0, 2.0});
-  const coda_options options = {2, nullptr};
+  coda_options options = defaults();
+  options.threads = 2;
   ASSERT_EQ(run("linear", "fp32", &options), CODA_OK) << coda_last_error();
   EXPECT_STREQ(coda_last_error(), "");
   for (int64_t i = 0; i < kM; ++i) {
@@ -122,69 +72,65 @@ TEST_F(CApi, ReadsColumnMajor) {
   for (int64_t j = 0; j < kN; ++j) ASSERT_EQ(out[static_cast<size_t>(j)], dot(a, 0, b, j));
 }
 
-TEST_F(CApi, RefusesNames) {
-  expect_refused(run(nullptr), {"operation", "null"});
-  expect_refused(run("linaer"), {"linaer", "did you mean 'linear'"});
-  expect_refused(run("linear", "fp23"), {"fp23", "fp32"});
-  arguments[0].name = "ouput";
-  expect_refused(run(), {"linear", "ouput", "out"});
-  arguments[0].name = nullptr;
-  expect_refused(run(), {"name", "null"});
+TEST_F(CApi, WantsNoWorkspaceOnTheCpu) {
+  int64_t bytes = -1;
+  const auto ask = [&](const char* operation, int64_t* where) {
+    return coda_workspace_bytes(operation, nullptr, &a_operand, &b_operand, arguments.data(), 1,
+                                nullptr, where);
+  };
+  EXPECT_EQ(ask("linear", &bytes), CODA_OK) << coda_last_error();
+  EXPECT_EQ(bytes, 0);
+  expect_refused(ask("linear", nullptr), {"bytes", "null"});
+  expect_refused(ask("liner", &bytes), {"liner", "linear"});
+  for (const float value : out) ASSERT_TRUE(std::isnan(value));
 }
 
-TEST_F(CApi, RefusesTypes) {
-  expect_refused(run("linear", "bf16"), {"'A'", "bf16", "fp32"});
-  a_tensor.dtype = 99;
-  expect_refused(run(), {"'A'", "coda_dtype", "99"});
-  a_tensor.dtype = CODA_INT64;
-  expect_refused(run(), {"'A'", "int64"});
-  a_tensor.dtype = CODA_FP32;
-  out_tensor.dtype = CODA_BF16;
-  expect_refused(run(), {"'out'", "fp32", "bf16"});
-}
-
-TEST_F(CApi, RefusesOperands) {
-  b_operand.segments = 5;
-  expect_refused(run(), {"'B'", "1 to 4", "5"});
-  b_operand.segments = -1;
-  expect_refused(run(), {"'B'", "1 to 4", "-1"});
-  b_operand.segments = 2;
-  expect_refused(run(), {"'B'", "CODA_CUT_ROWS"});
-  b_operand = {&b_tensor, nullptr, 1, 7, 0};
-  expect_refused(run(), {"'B'", "coda_cut", "7"});
-  b_operand = {&b_tensor, &b2_tensor, 1, CODA_CUT_NONE, 0};
-  expect_refused(run(), {"'B'", "one operand"});
-  b_operand.head_dim = 2;
-  expect_refused(run("linear_swiglu"), {"'B'", "pair", "both"});
-  b_operand = {nullptr, nullptr, 1, CODA_CUT_NONE, 0};
-  expect_refused(run(), {"'B'", "null"});
-  b_operand = {&b_tensor, nullptr, 1, CODA_CUT_NONE, 0};
-  b_tensor.data = nullptr;
-  expect_refused(run(), {"'B'", "null"});
-  EXPECT_EQ(coda_run("linear", nullptr, nullptr, &b_operand, nullptr, 0, nullptr),
-            CODA_BAD_ARGUMENT);
-  EXPECT_NE(std::strstr(coda_last_error(), "'A'"), nullptr);
-}
-
-TEST_F(CApi, RefusesArgumentsAndOptions) {
-  EXPECT_EQ(coda_run("linear", nullptr, &a_operand, &b_operand, nullptr, 2, nullptr),
-            CODA_BAD_ARGUMENT);
-  EXPECT_EQ(coda_run("linear", nullptr, &a_operand, &b_operand, nullptr, -1, nullptr),
-            CODA_BAD_ARGUMENT);
-  coda_options options = {-1, nullptr};
-  expect_refused(run("linear", nullptr, &options), {"threads", "-1"});
-  options = {0, "mmx"};
-  expect_refused(run("linear", nullptr, &options), {"mmx", "portable"});
-  arguments.push_back(arguments[0]);
-  expect_refused(run(), {"'out'", "several"});
-  arguments.clear();
-  expect_refused(run(), {"'out'", "missing"});
+TEST_F(CApi, RunsNothingOnNothing) {
+  a_tensor.rows = 0;
+  out_tensor.rows = 0;
+  EXPECT_EQ(run(), CODA_OK) << coda_last_error();
+  for (const float value : out) ASSERT_TRUE(std::isnan(value));
 }
 
 TEST_F(CApi, KeepsErrorsPerThread) {
   ASSERT_EQ(run("nothing"), CODA_BAD_ARGUMENT);
   std::thread([] { EXPECT_STREQ(coda_last_error(), ""); }).join();
   EXPECT_STRNE(coda_last_error(), "");
+}
+
+// A binding builds its functions from these alone.
+TEST(CApiListing, NamesWhatThereIs) {
+  int ports = 0;
+  bool found = false;
+  for (int32_t o = 0; coda_operation_name(o) != nullptr; ++o) {
+    const std::string operation = coda_operation_name(o);
+    found |= operation == "linear_swiglu";
+    ASSERT_GE(coda_has_operands(operation.c_str()), 0);
+    ASSERT_NE(coda_variant_name(operation.c_str(), 0), nullptr) << operation;
+    for (int32_t v = 0; coda_variant_name(operation.c_str(), v) != nullptr; ++v) {
+      const char* variant = coda_variant_name(operation.c_str(), v);
+      coda_port port{.size = sizeof(coda_port)};
+      bool output = false;
+      for (int32_t p = 0; coda_get_port(operation.c_str(), variant, p, &port) == CODA_OK; ++p) {
+        ++ports;
+        output |= port.output == 1;
+        EXPECT_EQ(port.size, sizeof(coda_port));
+        EXPECT_STRNE(port.name, "");
+        EXPECT_STRNE(port.kind, "");
+        EXPECT_STRNE(port.shape, "");
+        EXPECT_GE(port.dtype, CODA_BF16);
+        EXPECT_LE(port.dtype, CODA_INT64);
+        EXPECT_GE(port.segments, 1);
+        EXPECT_GE(port.numbers, 1);
+      }
+      EXPECT_TRUE(output) << operation << " " << variant;
+      EXPECT_NE(std::strstr(coda_last_error(), "below"), nullptr) << coda_last_error();
+    }
+  }
+  EXPECT_TRUE(found);
+  EXPECT_GT(ports, 0);
+  EXPECT_STREQ(coda_parameter_name("linear_swiglu", "bf16", 0), "rstd.width");
+  EXPECT_EQ(coda_has_operands("linear"), 1);
 }
 
 TEST(CApiVersion, IsThree) {

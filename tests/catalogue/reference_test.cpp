@@ -3,6 +3,7 @@
 
 #include "coda/catalogue/linear_reference.h"
 #include "coda/catalogue/linear_residual_norm_reference.h"
+#include "coda/catalogue/linear_rope_reference.h"
 #include "coda/catalogue/linear_swiglu_reference.h"
 
 namespace coda::catalogue {
@@ -98,6 +99,44 @@ TEST(Reference, LinearSwigluUnfused) {
   EXPECT_EQ(out.at("up"), Array(1.0));  // 3·0x1.56p-2 = 1 + 2^-9, to nearest
   // silu(0.333984375) = 0.19461995… → 0x1.8ep-3
   EXPECT_EQ(out.at("out"), Array(0x1.8ep-3));
+}
+
+// One head of 4 each for q, k and v; a quarter turn of its first pair, none of its second.
+TEST(Reference, LinearRope) {
+  Arrays in{{"A", {{1}}},
+            {"B.first", {{1}, {2}, {1}, {2}, {1}, {2}}},
+            {"B.second", {{3}, {4}, {3}, {4}, {3}, {4}}},
+            {"segments.N", {{2, 2, 2}}},
+            {"head_dim", 4.0},
+            {"positions", {{1}}},
+            {"cos_sin", {{9, 9, 9, 9}, {0, 1, 1, 0}}}};
+  EXPECT_EQ(linear_rope_reference(in, {}).at("out"),
+            (Array{{-3, 2, 1, 4, -3, 2, 1, 4, 1, 2, 3, 4}}));
+  in["bias"] = Array{{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10}};
+  in["scale"] = 2.0;
+  EXPECT_EQ(linear_rope_reference(in, {}).at("out"),
+            (Array{{-6, 4, 4, 8, -6, 4, 2, 8, 1, 2, 3, 14}}));
+  in["positions"] = Array{{2}};  // no row of the table
+  EXPECT_TRUE(std::isnan(linear_rope_reference(in, {}).at("out")(0, 0)));
+  EXPECT_EQ(linear_rope_reference(in, {}).at("out")(0, 11), 14);
+}
+
+TEST(Reference, LinearRopeNormalisesHeads) {
+  const Arrays in{{"A", {{1}}},
+                  {"B.first", {{3}, {0}, {5}}},
+                  {"B.second", {{4}, {2}, {6}}},
+                  {"segments.N", {{1, 1, 1}}},
+                  {"head_dim", 2.0},
+                  {"positions", {{7}}},
+                  {"q_norm", {{5, 10}}},
+                  {"k_norm", {{1, 3}}},
+                  {"norm_epsilon", 12.5}};
+  const Arrays out = linear_rope_reference(in, {});
+  EXPECT_EQ(out.at("z"), (Array{{3, 4, 0, 2, 5, 6}}));
+  EXPECT_EQ(out.at("out")(0, 0), 3);  // (9 + 16) / 2 + 12.5 = 25
+  EXPECT_EQ(out.at("out")(0, 1), 8);
+  EXPECT_EQ(out.at("out")(0, 3), 6 / std::sqrt(14.5));
+  EXPECT_EQ(out.at("out")(0, 5), 6);
 }
 
 }  // namespace

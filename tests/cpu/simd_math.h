@@ -25,6 +25,8 @@ enum class Function {
   kTwoMin,
   kTwoMax,
   kFmaSquare,
+  kCosine,  // at position x of frequency 0.7
+  kSine,
 };
 
 template <Isa kIsa>

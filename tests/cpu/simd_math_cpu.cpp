@@ -1,4 +1,5 @@
 #include "coda/cpu/simd.h"
+#include "coda/program/angle.h"
 #include "tests/cpu/simd_math.h"
 
 namespace coda::cpu {
@@ -28,6 +29,8 @@ HWY_INLINE One<kIsa> evaluate(Function function, const One<kIsa>& x) {
     case Function::kTwoMin: return min(2.0f, x);
     case Function::kTwoMax: return max(2.0f, x);
     case Function::kFmaSquare: return fma(x, x, -1.0f);
+    case Function::kCosine: return rotation(x, 0.7f).cosine;
+    case Function::kSine: return rotation(x, 0.7f).sine;
   }
   return x;
 }

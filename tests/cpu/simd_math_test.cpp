@@ -126,10 +126,11 @@ TEST_P(SimdMathTest, ExactFunctions) {
 
 TEST_P(SimdMathTest, NanGoesThroughEverything) {
   for (const Function f :
-       {Function::kExp, Function::kLog, Function::kTanh, Function::kErf, Function::kSqrt,
-        Function::kRsqrt, Function::kAbs, Function::kFloor, Function::kSigmoid, Function::kSilu,
-        Function::kRelu, Function::kGelu, Function::kGeluTanh, Function::kMinTwo, Function::kMaxTwo,
-        Function::kTwoMin, Function::kTwoMax, Function::kFmaSquare}) {
+       {Function::kExp,      Function::kLog,       Function::kTanh,   Function::kErf,
+        Function::kSqrt,     Function::kRsqrt,     Function::kAbs,    Function::kFloor,
+        Function::kSigmoid,  Function::kSilu,      Function::kRelu,   Function::kGelu,
+        Function::kGeluTanh, Function::kMinTwo,    Function::kMaxTwo, Function::kTwoMin,
+        Function::kTwoMax,   Function::kFmaSquare, Function::kCosine, Function::kSine}) {
     EXPECT_TRUE(std::isnan(one(f, kNan))) << static_cast<int>(f);
     EXPECT_TRUE(std::isnan(one(f, -kNan))) << static_cast<int>(f);
   }
@@ -196,11 +197,17 @@ TEST_P(SimdMathTest, EdgesOfTheRange) {
 
 // 128-bit vectors of x86-64 have no fused multiply-add: there it rounds twice.
 TEST_P(SimdMathTest, FmaRoundsOnce) {
-#if defined(__x86_64__)
-  if (GetParam() == Isa::kPortable) GTEST_SKIP() << "no fused multiply-add";
-#endif
   const float x = 1.0f + 0x1p-12f;
   EXPECT_EQ(one(Function::kFmaSquare, x), 0x1p-11f + 0x1p-24f);
+}
+
+TEST_P(SimdMathTest, RotationIsAccurateAtMillionsOfPositions) {
+  for (int position = -(1 << 20); position <= 1 << 22; position += 113) {
+    const double angle = position * double{0.7f};
+    const auto x = static_cast<float>(position);
+    ASSERT_NEAR(one(Function::kCosine, x), std::cos(angle), 2e-7) << position;
+    ASSERT_NEAR(one(Function::kSine, x), std::sin(angle), 2e-7) << position;
+  }
 }
 
 std::string isa_of(const testing::TestParamInfo<Isa>& info) { return isa_name(info.param); }

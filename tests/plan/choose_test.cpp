@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "coda/catalogue/linear.h"
+#include "coda/catalogue/linear_rope.h"
 #include "coda/catalogue/linear_swiglu.h"
 #include "coda/core/error.h"
 
@@ -11,6 +12,7 @@ namespace coda::plan {
 namespace {
 
 using catalogue::Linear;
+using catalogue::LinearRope;
 using catalogue::LinearSwiglu;
 using kernel::kTileConfigs;
 using kernel::OperandMajor;
@@ -96,6 +98,18 @@ TEST(Choose, TakesExactlyTheGivenPorts) {
       << message;
 }
 
+// The usual choice has kernels of its own; one with the branch takes the others.
+TEST(Choose, TakesTheKernelOfAChoice) {
+  constexpr uint32_t kActivation = 1 << 1;
+  const KernelEntry kernels[] = {
+      entry(0), entry(1, OperandMajor::kContraction, OperandMajor::kContraction, kActivation)};
+  Question q = linear(512, 512, 512);
+  q.program = describe(LinearSwiglu<bf16>{});
+  EXPECT_EQ(&choose(kernels, q), &kernels[0]);
+  q.program.ports[1].choice = 2;
+  EXPECT_EQ(&choose(kernels, q), &kernels[1]);
+}
+
 TEST(Choose, RefusesTypesAndMixedMajors) {
   const KernelEntry kernels[] = {entry(0)};
   Question q = linear(512, 512, 512);
@@ -113,6 +127,59 @@ TEST(Choose, RefusesHalvesOfHeads) {
   Question q = linear(512, 512, 512);
   q.b.head_dim = 64;
   EXPECT_NE(refusal(kernels, q).find("halves of heads"), std::string::npos);
+}
+
+// Three weights in halves of heads, frequencies given.
+Question rope(int64_t head_dim, int64_t heads) {
+  LinearRope<bf16> program;
+  program.inv_freq = PerHead<const float>(nullptr, head_dim / 2);
+  const auto weight = Matrix<const bf16>(kSomewhere, heads * head_dim, 512);
+  Question result{
+      describe(program), {}, operand(512, 512), halves(head_dim, weight, weight, weight)};
+  const int64_t N = heads * head_dim / 2;
+  result.problem.rows = {1, {0, 512}};
+  result.problem.columns = {3, {0, N, 2 * N, 3 * N}};
+  result.problem.contraction = {1, {0, 512}};
+  result.problem.head_dim = head_dim;
+  return result;
+}
+
+KernelEntry halves_entry(int config, bool groups = false) {
+  KernelEntry result = entry(config);
+  result.accumulators = 2;
+  result.halves = true;
+  result.groups = groups;
+  result.either = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 5;
+  return result;
+}
+
+TEST(Choose, TakesHeadsThatTilesAndSubTilesHold) {
+  const KernelEntry kernels[] = {halves_entry(1), halves_entry(7), halves_entry(8)};
+  EXPECT_EQ(&choose(kernels, rope(64, 8)), &kernels[0]);
+  EXPECT_EQ(&choose(kernels, rope(128, 8)), &kernels[0]);
+  EXPECT_EQ(&choose(kernels, rope(256, 8)), &kernels[0]);  // half of a head's halves
+  EXPECT_EQ(&choose(kernels, rope(80, 8)), &kernels[1]);
+  EXPECT_EQ(&choose(kernels, rope(96, 8)), &kernels[2]);
+  const std::string message = refusal(kernels, rope(112, 8));
+  EXPECT_NE(message.find("linear_rope: argument 'B': expected a head_dim of 64, 80, 96, 128, 160, "
+                         "192, 256 on the GPU (pad"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("got 112"), std::string::npos) << message;
+}
+
+TEST(Choose, SumsOverHeadsTakeWholeHeads) {
+  const KernelEntry kernels[] = {halves_entry(1, true), halves_entry(4, true)};
+  EXPECT_EQ(&choose(kernels, rope(256, 8)), &kernels[1]);
+}
+
+TEST(Choose, EitherPortsMayBeGivenOrNot) {
+  const KernelEntry kernels[] = {halves_entry(1)};
+  Question q = rope(128, 8);
+  for (const int port : {0, 2, 3, 5}) {
+    q.program.ports[static_cast<size_t>(port)].given ^= true;
+    EXPECT_EQ(&choose(kernels, q), &kernels[0]) << port;
+  }
 }
 
 TEST(Choose, TakesRaggedLinesOnlyWhereAKernelDoes) {

@@ -165,6 +165,12 @@ TEST(ReductionTest, FragmentsReduceLikeNumbers) {
   EXPECT_EQ(Max::combine(a, b).lane[2], kInfinity);
 }
 
+TEST(MeanTest, FinishAndDerivative) {
+  const Mean mean{.width = 4.0f};
+  EXPECT_EQ(mean.finish(14.0f), 3.5f);
+  EXPECT_EQ(mean.derivative(14.0f), 0.25f);
+}
+
 TEST(ReciprocalRmsTest, FinishAndDerivative) {
   const ReciprocalRms rms{.width = 4.0f, .epsilon = 0.5f};
   EXPECT_EQ(rms.finish(14.0f), 0.5f);                     // (14/4 + 1/2)^(-1/2)

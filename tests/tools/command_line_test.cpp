@@ -155,9 +155,11 @@ TEST(CommandLine, BenchmarksEveryOperation) {
     EXPECT_EQ(result["N"], 128);
     EXPECT_EQ(result["rounds"], 2);
     EXPECT_GT(result["ms"], 0.0);
-    EXPECT_GT(result["tflops"], 0.0);
+    const bool gemm = catalogue::find_operation(result["operation"]).has_operands;
+    EXPECT_EQ(result["tflops"] > 0.0, gemm);
+    EXPECT_EQ(result["gb_per_s"].is_null(), gemm);
     if (result["operation"] != "linear") {
-      EXPECT_EQ(result["baseline"], "linear");
+      EXPECT_EQ(result["baseline"], gemm ? "linear" : "copy");
       EXPECT_DOUBLE_EQ(result["speedup"],
                        result["baseline_ms"].get<double>() / result["ms"].get<double>());
     }

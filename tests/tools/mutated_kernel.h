@@ -95,7 +95,8 @@ class MutatedKernel {
     c.major_a = major(kernel.a);
     c.major_b = major(kernel.b);
     for (size_t i = 0; i < ports.size(); ++i) {
-      if (ports[i].optional && (kernel.given >> i & 1) == 0) continue;
+      const bool may_miss = ports[i].optional || ports[i].choices > 0;
+      if (may_miss && (kernel.given >> i & 1) == 0) continue;
       c.given.insert(ports[i].name);
       if (ports[i].kind == PortKind::kScalar) c.numbers[ports[i].name] = 1;
     }

@@ -1,0 +1,279 @@
+"""Each operation beside PyTorch: inputs, the same computation in PyTorch, coda's call, the bare
+GEMM.
+
+`function` computes from the same inputs what the operation computes, in the type of its inputs: in
+bf16 it is the eager contender (and, compiled, torch.compile), in fp64 the truth. `usual` is what a
+framework would run there, where that is less: it has no use for row sums that coda's next operation
+reads. Row factors come as the partial sums that the operation before has left.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from capi import NAMES, contraction, halves, pair, rows
+from torch_layer import EPSILON, HEAD_DIM, rotate
+
+Values = dict[str, torch.Tensor]
+
+
+@dataclass
+class Case:
+    operation: str
+    variant: str
+    inputs: Values
+    function: Callable[[Values], Values]
+    coda: Callable[[Callable], Values]  # of a function like Coda.run
+    gemm: tuple[torch.Tensor, torch.Tensor]  # torch.mm of these
+    usual: Callable[[Values], Values] | None = None
+    flops: float = 0.0
+
+
+def wide(t: torch.Tensor) -> torch.Tensor:
+    """What a framework computes in: fp32 at least."""
+    return t.float() if t.element_size() < 4 else t
+
+
+class Maker:
+    def __init__(self, device: str, dtype: torch.dtype = torch.bfloat16, zeros: bool = False):
+        self.device, self.dtype, self.zeros = device, dtype, zeros
+
+    def normal(self, *size, scale: float = 1.0) -> torch.Tensor:
+        return (torch.randn(*size, device=self.device) * scale).to(self.dtype)
+
+    def activation(self, *size) -> torch.Tensor:
+        made = torch.zeros if self.zeros else torch.randn
+        return made(*size, device=self.device).to(self.dtype)
+
+    def weight(self, N: int, K: int) -> torch.Tensor:
+        return self.normal(N, K, scale=K**-0.5)
+
+    def gamma(self, h: int) -> torch.Tensor:
+        return 1 + self.normal(h, scale=0.25)
+
+    def empty(self, *size, dtype=None) -> torch.Tensor:
+        return torch.empty(*size, device=self.device, dtype=dtype or self.dtype)
+
+    def partials(self, parts: int, columns: int) -> torch.Tensor:
+        return self.empty(parts, columns, dtype=torch.float32)
+
+    @property
+    def type(self) -> str:
+        return NAMES[self.dtype]
+
+
+def parts(extent: int, width: int = 64) -> int:
+    return (extent + width - 1) // width
+
+
+def squares_of(x: torch.Tensor) -> torch.Tensor:
+    """[⌈h/64⌉, M] of x [M, h]."""
+    padded = F.pad(x.float().square(), (0, -x.shape[1] % 64))
+    return padded.view(x.shape[0], -1, 64).sum(2).t().contiguous()
+
+
+def factor(width: int, squares: torch.Tensor) -> dict:
+    return dict(rstd=squares, rstd__width=float(width), rstd__epsilon=EPSILON)
+
+
+def rstd_of(squares: torch.Tensor, width: int) -> torch.Tensor:
+    """[M, 1]"""
+    return torch.rsqrt(wide(squares).sum(0) / width + EPSILON)[:, None]
+
+
+def linear(make: Maker, M: int, N: int, K: int) -> Case:
+    a, w, out = make.activation(M, K), make.weight(N, K), make.empty(M, N)
+
+    def coda(run):
+        run("linear", make.type, a, w, out=out)
+        return dict(out=out)
+
+    def function(v):
+        return dict(out=v["a"] @ v["w"].t())
+
+    return Case(
+        "linear", make.type, dict(a=a, w=w), function, coda, (a, w.t()), None, 2.0 * M * N * K
+    )
+
+
+def linear_residual_norm(make: Maker, M: int, N: int, K: int, form: str) -> Case:
+    a, w, x, gamma = make.activation(M, K), make.weight(N, K), make.activation(M, N), make.gamma(N)
+    out, squares = make.empty(M, N), make.partials(parts(N), M)
+    scaled = make.empty(M, N) if form == "kept" else None
+    weight = gamma if form == "kept" else None
+
+    def coda(run):
+        ports = dict(residual=x, gamma=weight, out=out, scaled=scaled, squares=squares)
+        run("linear_residual_norm", f"{form}-{make.type}", a, w, **ports)
+        result = dict(out=out, squares=squares.sum(0))
+        return result | (dict(scaled=scaled) if form == "kept" else {})
+
+    def function(v):
+        out = v["a"] @ v["w"].t() + v["x"]
+        result = dict(out=out, squares=wide(out).square().sum(1))
+        return result | (dict(scaled=out * v["gamma"]) if form == "kept" else {})
+
+    def usual(v):
+        out = v["a"] @ v["w"].t() + v["x"]
+        return dict(out=out, scaled=F.rms_norm(out, v["gamma"].shape, v["gamma"], EPSILON))
+
+    inputs = dict(a=a, w=w, x=x, gamma=gamma)
+    variant = f"{form}-{make.type}"
+    return Case(
+        "linear_residual_norm", variant, inputs, function, coda, (a, w.t()), usual, 2.0 * M * N * K
+    )
+
+
+def linear_swiglu(make: Maker, M: int, N: int, K: int) -> Case:
+    a, w = make.activation(M, K), make.weight(2 * N, K)
+    squares = squares_of(a)
+    gate, up, out = make.empty(M, N), make.empty(M, N), make.empty(M, N)
+
+    def coda(run):
+        ports = dict(gate=gate, up=up, out=out, **factor(K, squares))
+        run("linear_swiglu", make.type, a, pair(w[:N], w[N:]), **ports)
+        return dict(gate=gate, up=up, out=out)
+
+    def function(v):
+        z = (wide(v["a"]) * rstd_of(v["squares"], K)).to(v["a"].dtype) @ v["w"].t()
+        gate, up = z.chunk(2, dim=1)
+        return dict(gate=gate, up=up, out=F.silu(gate) * up)
+
+    def usual(v):  # from the normalised input
+        gate, up = (v["a"] @ v["w"].t()).chunk(2, dim=1)
+        return dict(gate=gate, up=up, out=F.silu(gate) * up)
+
+    inputs = dict(a=a, w=w, squares=squares)
+    return Case(
+        "linear_swiglu", make.type, inputs, function, coda, (a, w.t()), usual, 4.0 * M * N * K
+    )
+
+
+def linear_rope(make: Maker, M: int, N: int, K: int) -> Case:
+    """N: of q, k and v together, as many columns each."""
+    a, w, d = make.activation(M, K), make.weight(N, K), HEAD_DIM
+    squares, widths = squares_of(a), [N // 3] * 3
+    inv_freq = (10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)).float()
+    inv_freq = inv_freq.to(make.device)
+    positions = torch.arange(M, device=make.device, dtype=torch.int64) % 8192
+    out = tuple(make.empty(M, n) for n in widths)
+    angle = torch.outer(positions.double(), inv_freq.double())[:, None, :]
+    cos, sin = angle.cos(), angle.sin()
+
+    def coda(run):
+        ports = dict(positions=positions, inv_freq=inv_freq, out=out, **factor(K, squares))
+        run("linear_rope", make.type, a, halves(d, *w.split(widths)), **ports)
+        return dict(zip("qkv", out))
+
+    def turned(z, cos, sin):
+        q, k, v = z.split(widths, dim=1)
+        return dict(q=rotate(q, cos, sin, d), k=rotate(k, cos, sin, d), v=v)
+
+    def function(v):
+        tables = (v[name].to(v["a"].dtype) for name in ("cos", "sin"))
+        return turned(
+            (wide(v["a"]) * rstd_of(v["squares"], K)).to(v["a"].dtype) @ v["w"].t(), *tables
+        )
+
+    tables = dict(cos=cos.to(make.dtype), sin=sin.to(make.dtype))
+
+    def usual(v):  # from the normalised input
+        return turned(v["a"] @ v["w"].t(), tables["cos"], tables["sin"])
+
+    inputs = dict(a=a, w=w, squares=squares, cos=cos, sin=sin)
+    return Case(
+        "linear_rope", make.type, inputs, function, coda, (a, w.t()), usual, 2.0 * M * N * K
+    )
+
+
+def linear_swiglu_backward(make: Maker, M: int, N: int, K: int) -> Case:
+    """N = F, K = h: A is the gradient of the stream, B is Wd [h, F] read as [F, h]."""
+    a, wd = make.activation(M, K), make.weight(K, N)
+    gate, up, x = make.activation(M, N), make.activation(M, N), make.activation(M, K)
+    squares = squares_of(x)
+    dgate, dup, out = make.empty(M, N), make.empty(M, N), make.empty(M, N)
+    dots = make.partials(parts(N), M)
+
+    def coda(run):
+        ports = dict(gate=gate, up=up, dgate=dgate, dup=dup, out=out, dots=dots)
+        run("linear_swiglu_backward", make.type, a, wd.t(), **ports, **factor(K, squares))
+        return dict(dgate=dgate, dup=dup, out=out, dots=dots.sum(0))
+
+    def usual(v):
+        da, g, u = v["a"] @ v["wd"], v["gate"], v["up"]
+        s = torch.sigmoid(wide(g))
+        f = wide(g) * s
+        dg = wide(da) * wide(u) * (s * (1 + wide(g) * (1 - s)))
+        return dict(
+            dgate=dg.to(g.dtype), dup=(wide(da) * f).to(g.dtype), out=(f * wide(u)).to(g.dtype)
+        )
+
+    def function(v):
+        r, t, one = rstd_of(v["squares"], K), v["gate"].dtype, usual(v)
+        dots = (wide(v["gate"]) * wide(one["dgate"]) + wide(v["up"]) * wide(one["dup"])).sum(1)
+        scaled = {name: (wide(one[name]) * r).to(t) for name in ("dgate", "dup")}
+        return one | scaled | dict(dots=dots)
+
+    inputs = dict(a=a, wd=wd, gate=gate, up=up, squares=squares)
+    gemm, flops = (a, wd), 2.0 * M * N * K
+    return Case("linear_swiglu_backward", make.type, inputs, function, coda, gemm, usual, flops)
+
+
+def linear_norm_backward(make: Maker, M: int, N: int, K: int, segments: int, form: str) -> Case:
+    """N = h; A is r·dz [M, K] in `segments` tensors, B the weights [K, h] read as [h, K]."""
+    a, w = make.activation(M, K), make.weight(N, K).t().contiguous()
+    x, dx_in, gamma = make.activation(M, N), make.activation(M, N), make.gamma(N)
+    squares, dots = squares_of(x), torch.randn(1, M, device=make.device) * (not make.zeros)
+    dx, dgamma = make.empty(M, N), make.partials(parts(M), N)
+    pieces = [one.contiguous() for one in a.chunk(segments, dim=1)]
+    kept = dict(gamma=gamma, dgamma=dgamma) if form == "kept" else {}
+
+    def coda(run):
+        operands = contraction(*pieces), contraction(*(one.t() for one in w.chunk(segments)))
+        ports = dict(x=x, dx_in=dx_in, dots=dots, dots__width=float(N), dx=dx, **kept)
+        variant = f"{form}-{make.type}"
+        run("linear_norm_backward", variant, *operands, **ports, **factor(N, squares))
+        return dict(dx=dx) | (dict(dgamma=dgamma.sum(0)) if kept else {})
+
+    def function(v):
+        r, d = rstd_of(v["squares"], N), wide(v["a"] @ v["w"])
+        mean = wide(v["dots"]).sum(0)[:, None] / N
+        scaled = d * wide(v["gamma"]) if kept else d
+        through = (scaled - wide(v["x"]) * (r * r * mean)).to(v["x"].dtype)
+        return dict(dx=v["dx_in"] + through) | (
+            dict(dgamma=(d * wide(v["x"])).sum(0)) if kept else {}
+        )
+
+    def usual(v):  # dz and the norm's own backward
+        x, d = wide(v["x"]), wide(v["a"] @ v["w"])
+        r = torch.rsqrt(x.square().mean(1, keepdim=True) + EPSILON)
+        scaled = d * wide(v["gamma"])
+        through = r * scaled - x * (r * r * r * (scaled * x).mean(1, keepdim=True))
+        dgamma = (d * x * r).sum(0).to(v["x"].dtype)
+        return dict(dx=v["dx_in"] + through.to(v["x"].dtype), dgamma=dgamma)
+
+    inputs = dict(a=a, w=w, x=x, dx_in=dx_in, gamma=gamma, squares=squares, dots=dots)
+    variant, flops = f"{form}-{make.type}", 2.0 * M * N * K
+    return Case("linear_norm_backward", variant, inputs, function, coda, (a, w), usual, flops)
+
+
+def linear_weight_grad(make: Maker, M: int, N: int, K: int, segments: int, out_type: str) -> Case:
+    """dW [N, K] from dZ [M, N], in `segments` tensors, and X [M, K]."""
+    dz, x = make.activation(M, N), make.activation(M, K)
+    dtype = torch.float32 if out_type == "fp32" else make.dtype
+    dw, pieces = make.empty(N, K, dtype=dtype), [c.contiguous() for c in dz.chunk(segments, dim=1)]
+    variant = make.type if dtype == make.dtype else f"{make.type}-{out_type}"
+
+    def coda(run):
+        run("linear_weight_grad", variant, rows(*(one.t() for one in pieces)), x.t(), out=dw)
+        return dict(out=dw)
+
+    def function(v):
+        product = v["dz"].t() @ v["x"]
+        return dict(
+            out=product.float() if out_type == "fp32" and product.element_size() < 4 else product
+        )
+
+    inputs, flops = dict(dz=dz, x=x), 2.0 * M * N * K
+    return Case("linear_weight_grad", variant, inputs, function, coda, (dz.t(), x), None, flops)

@@ -1,0 +1,87 @@
+"""What a measurement says about where it was made: processor, GPU, commit, clocks and power."""
+
+import ctypes
+import os
+import subprocess
+import threading
+from ctypes import byref, c_uint, c_void_p
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from capi import ROOT
+
+
+def keep_memory() -> None:
+    """Freed tensors are reused instead of going back to the system, as in a loop that has run for a
+    while; otherwise page faults would slow PyTorch's operators, which allocate their results."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(-4, 0)  # M_MMAP_MAX
+    libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
+
+
+def check_one_openmp() -> None:
+    """With two runtimes the idle threads of one would take time from the other."""
+    maps = Path("/proc/self/maps").read_text().split("\n")
+    runtimes = {line.split()[-1] for line in maps if "libgomp" in line or "libiomp" in line}
+    if len(runtimes) > 1:
+        raise SystemExit(f"several OpenMP runtimes in one process: {', '.join(sorted(runtimes))}")
+
+
+def machine() -> str:
+    names = [line for line in Path("/proc/cpuinfo").read_text().split("\n") if "model name" in line]
+    return f"{names[0].split(': ')[1] if names else 'unknown processor'}, {os.cpu_count()} cores"
+
+
+def commit() -> str:
+    command = ["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
+    described = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return described.stdout.strip() if described.returncode == 0 else "unknown"
+
+
+def gpu() -> str | None:
+    if not torch.cuda.is_available():
+        return None
+    facts = torch.cuda.get_device_properties(0)
+    return (
+        f"{facts.name}, {facts.multi_processor_count} multiprocessors, "
+        f"PyTorch {torch.__version__} with CUDA {torch.version.cuda}"
+    )
+
+
+class PowerMeter:
+    """Mean clock of the multiprocessors and power of the first GPU while it is open, from NVML;
+    nothing where there is none."""
+
+    def __init__(self):
+        self.clocks, self.powers = [], []
+        self.done = threading.Event()
+        try:
+            self.nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        except OSError:
+            self.nvml = None
+
+    def sample(self) -> None:
+        device, value = c_void_p(), c_uint()
+        if self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByIndex_v2(0, byref(device)):
+            return
+        while not self.done.wait(0.02):
+            if self.nvml.nvmlDeviceGetClockInfo(device, 1, byref(value)) == 0:
+                self.clocks.append(value.value)
+            if self.nvml.nvmlDeviceGetPowerUsage(device, byref(value)) == 0:
+                self.powers.append(value.value / 1e3)
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.sample)
+        if self.nvml is not None:
+            self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        if self.nvml is not None:
+            self.thread.join()
+
+    def reading(self) -> dict:
+        mean = {"clock_mhz": self.clocks, "power_w": self.powers}
+        return {name: fmean(values) if values else None for name, values in mean.items()}

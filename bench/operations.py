@@ -1,0 +1,176 @@
+"""Each GEMM operation on a GPU beside cuBLAS's bare GEMM of its shape and beside torch.compile.
+
+    python bench/operations.py --json bench/results/operations_h200.json
+
+At the shapes of a layer (`layer`) and at the CODA paper's square ones, N = K = h (`square`). The
+bare GEMM is torch.mm into given memory; torch.compile gets the function that a framework would run
+there (cases.py: `usual`), allocating its results as compiled code does. Contenders take turns
+(race.py), in both regimes: random data, and zero activations. Every result is compared with fp64
+first, at a small shape.
+"""
+
+import argparse
+import gc
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import cases
+import torch
+from capi import Coda
+from cross_entropy import loss_case
+from machine import PowerMeter, commit, gpu, machine
+from numerics import check_all
+from race import Contender, race
+
+TOKENS = 16384
+FFN = {2048: 5632, 4096: 11008, 8192: 22016}
+Make = Callable[[cases.Maker], cases.Case]
+
+
+def layer_cases(M: int, h: int) -> dict[str, Make]:
+    """By what stands in the layer's list."""
+    ffn = FFN[h]
+    return {
+        "F1 kept": lambda m: cases.linear_residual_norm(m, M, h, h, "kept"),
+        "F1 folded": lambda m: cases.linear_residual_norm(m, M, h, h, "folded"),
+        "F2": lambda m: cases.linear_swiglu(m, M, ffn, h),
+        "F3 kept": lambda m: cases.linear_residual_norm(m, M, h, ffn, "kept"),
+        "F3 folded": lambda m: cases.linear_residual_norm(m, M, h, ffn, "folded"),
+        "F4": lambda m: cases.linear_rope(m, M, 3 * h, h),
+        "F5, 32768": lambda m: loss_case(m, M, 32768, h),
+        "F5, 128256": lambda m: loss_case(m, M, 128256, h),
+        "B1 kept": lambda m: cases.linear_norm_backward(m, M, h, 3 * h, 3, "kept"),
+        "B1 folded": lambda m: cases.linear_norm_backward(m, M, h, 3 * h, 3, "folded"),
+        "B2": lambda m: cases.linear_weight_grad(m, M, 3 * h, h, 3, "bf16"),
+        "B3": lambda m: cases.linear_swiglu_backward(m, M, ffn, h),
+        "B4": lambda m: cases.linear_weight_grad(m, M, h, ffn, 1, "bf16"),
+        "B5 kept": lambda m: cases.linear_norm_backward(m, M, h, 2 * ffn, 2, "kept"),
+        "B5 folded": lambda m: cases.linear_norm_backward(m, M, h, 2 * ffn, 2, "folded"),
+        "B6": lambda m: cases.linear_weight_grad(m, M, 2 * ffn, h, 2, "bf16"),
+        "B7": lambda m: cases.linear(m, M, h, h),
+        "B7 dW": lambda m: cases.linear_weight_grad(m, M, h, h, 1, "bf16"),
+        "B7 dW, fp32": lambda m: cases.linear_weight_grad(m, M, h, h, 1, "fp32"),
+    }
+
+
+def square_cases(M: int, h: int) -> dict[str, Make]:
+    return {
+        "linear": lambda m: cases.linear(m, M, h, h),
+        "residual+norm kept": lambda m: cases.linear_residual_norm(m, M, h, h, "kept"),
+        "residual+norm folded": lambda m: cases.linear_residual_norm(m, M, h, h, "folded"),
+        "SwiGLU": lambda m: cases.linear_swiglu(m, M, h, h),
+        "SwiGLU backward": lambda m: cases.linear_swiglu_backward(m, M, h, h),
+        "norm backward kept": lambda m: cases.linear_norm_backward(m, M, h, h, 1, "kept"),
+        "norm backward folded": lambda m: cases.linear_norm_backward(m, M, h, h, 1, "folded"),
+        "weight gradient": lambda m: cases.linear_weight_grad(m, M, h, h, 1, "bf16"),
+    }
+
+
+def prepared(coda: Coda, case: cases.Case) -> Callable[[], None]:
+    calls = []
+    case.coda(lambda *call, **arguments: calls.append(coda.prepare(*call, **arguments)))
+    assert len(calls) == 1
+    return calls[0]
+
+
+def measure(coda: Coda, make: Make, zeros: bool, rounds: int) -> dict:
+    torch._dynamo.reset()
+    case = make(cases.Maker("cuda", zeros=zeros))
+    a, b = case.gemm
+    out = torch.empty(a.shape[0], b.shape[1], device="cuda", dtype=a.dtype)
+    compiled = torch.compile(case.usual or case.function, fullgraph=True, dynamic=False)
+    contenders = [
+        Contender("coda", {"all": prepared(coda, case)}),
+        Contender("torch.mm", {"all": lambda: torch.mm(a, b, out=out)}),
+        Contender("torch.compile", {"all": lambda: compiled(case.inputs)}),
+    ]
+    with PowerMeter() as meter, torch.no_grad():
+        race(contenders, rounds, "cuda")
+    ms = {contender.name: contender.medians()["all"] for contender in contenders}
+    return {
+        "operation": case.operation,
+        "variant": case.variant,
+        "M": a.shape[0],
+        "N": b.shape[1],
+        "K": a.shape[1],
+        "regime": "zeros" if zeros else "random",
+        "rounds": rounds,
+        "ms": ms,
+        "over_gemm": ms["torch.mm"] / ms["coda"],
+        "over_compile": ms["torch.compile"] / ms["coda"],
+        "tflops": case.flops / ms["coda"] * 1e-9,
+        **meter.reading(),
+    }
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def print_rows(results: list[dict]) -> None:
+    for r in results:
+        shape = f"{r['M']}x{r['N']}x{r['K']}"
+        figures = f"{r['ms']['coda']:9.3f}{r['over_gemm']:10.3f}{r['over_compile']:12.3f}"
+        print(f"{r['set']:7}{r['name']:22}{r['variant']:13}{shape:20}{r['regime']:8}{figures}")
+
+
+def print_means(results: list[dict]) -> None:
+    """Over all shapes, by set and regime, and of each operation."""
+    groups: dict[tuple, list[dict]] = {}
+    for r in results:
+        groups.setdefault((r["set"], r["regime"], "all"), []).append(r)
+        groups.setdefault((r["set"], r["regime"], r["operation"]), []).append(r)
+    head = f"{'set':7}{'regime':8}{'operation':24}"
+    print(f"{head}{'over GEMM (worst)':>20}{'over compile (worst)':>23}")
+    for (name, regime, operation), group in sorted(groups.items()):
+        cells = ""
+        for key, width in (("over_gemm", 20), ("over_compile", 23)):
+            values = [r[key] for r in group]
+            cells += f"{f'{geometric_mean(values):.3f} ({min(values):.3f})':>{width}}"
+        print(f"{name:7}{regime:8}{operation:24}{cells}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Operations beside cuBLAS and torch.compile")
+    parser.add_argument("--hidden", type=int, nargs="+", default=list(FFN), choices=FFN)
+    parser.add_argument("--only", help="cases whose name holds this")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    torch.manual_seed(1)
+    coda = Coda("cuda")
+    check_all(coda)
+    print(
+        f"{'set':7}{'case':22}{'variant':13}{'M x N x K':20}{'regime':8}{'ms':>9}{'over GEMM':>10}"
+    )
+    results = []
+    for h in arguments.hidden:
+        for name_of_set, listed in (("layer", layer_cases), ("square", square_cases)):
+            for name, make in listed(TOKENS, h).items():
+                if arguments.only and arguments.only not in name:
+                    continue
+                for zeros in (False, True):
+                    row = {"set": name_of_set, "name": name, "hidden": h}
+                    results.append(row | measure(coda, make, zeros, arguments.rounds))
+                    print_rows(results[-1:])
+                    gc.collect()
+                    torch.cuda.empty_cache()
+    document = {
+        "kind": "operations",
+        "commit": commit(),
+        "machine": machine(),
+        "gpu": gpu(),
+        "results": results,
+    }
+    if arguments.json:
+        arguments.json.write_text(json.dumps(document, indent=2) + "\n")
+    print(f"\n{document['gpu']}; commit {document['commit']}")
+    print_means(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

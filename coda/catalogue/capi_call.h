@@ -1,0 +1,23 @@
+// What the C interface is called with, as the catalogue takes it. Throws coda::Error naming the
+// operation and the argument.
+#pragma once
+#include "coda/catalogue/operation.h"
+#include "coda/coda.h"
+
+namespace coda::catalogue {
+
+struct CApiCall {
+  const Operation* operation = nullptr;
+  const Variant* variant = nullptr;
+  Call call;
+};
+
+CApiCall read_call(const char* operation, const char* variant, const coda_operand* a,
+                   const coda_operand* b, const coda_argument* arguments, int32_t argument_count);
+
+// Members that the caller's version does not have are zero.
+coda_options read_options(const std::string& operation, const coda_options* options);
+
+TensorView read_tensor(const std::string& operation, const char* argument, const coda_tensor& from);
+
+}  // namespace coda::catalogue

@@ -1,0 +1,27 @@
+// dx = dx_in + D⊙γ − x·(r²·w) with D = A Bᵀ, r = (Σx²/width + ε)^(-1/2), w = Σdots/width; with a kept
+// γ also scaled = x⊙γ and dγ = Σ D⊙x per 64 rows. Unfused: a linear, the norm's backward in fp32,
+// stored, then the addition.
+#pragma once
+#include "coda/reference/formula.h"
+
+namespace coda::catalogue {
+
+inline reference::Arrays linear_norm_backward_reference(const reference::Arrays& in,
+                                                        const reference::Rounding& round) {
+  using reference::Array;
+  const Array& x = in.at("x");
+  const Array d = round(round.matmul(in.at("A"), in.at("B")));
+  const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
+  const Array r = round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon")));
+  const Array w = round.as("dots", column_sums(in.at("dots")) / in.at("dots.width"));
+  const Array through = round(d * given_or(in, "gamma", 1) - x * transpose(r * r * w));
+  reference::Arrays result{{"dx", round.as("dx", given_or(in, "dx_in", 0) + through)}};
+  if (in.contains("gamma")) {
+    result["scaled"] = round.as("scaled", x * in.at("gamma"));
+    const Array dgamma = round.column_partial_sums(d * x, segments_of(in, "segments.M"));
+    result["dgamma"] = round.as("dgamma", dgamma);
+  }
+  return result;
+}
+
+}  // namespace coda::catalogue

@@ -1,0 +1,23 @@
+// What LinearSwigluBackward is compiled to for the GPU: pingpong tiles, whose epilogue, five tensors
+// and a function per element, runs under another tile's mainloop. Row sums do not fit beside the 192
+// accumulators of 128×192.
+#pragma once
+#include "coda/catalogue/linear_swiglu_backward.h"
+#include "coda/plan/manifest.h"
+
+namespace coda::plan {
+
+template <>
+struct Manifest<catalogue::LinearSwigluBackward<bf16>> {
+  using P = catalogue::LinearSwigluBackward<bf16>;
+  static constexpr uint32_t kRstd = 1 << 2, kActivation = 1 << 3, kOut = 1 << 6, kDots = 1 << 7;
+  static constexpr uint32_t kNorm = kRstd | kDots;  // a norm is before the GEMM of gate and up
+  using Kernels = KernelList<
+      InputGrad<P, bf16, 1, kNorm | kOut>, InputGrad<P, bf16, 0, kNorm | kOut>,         //
+      InputGrad<P, bf16, 1, kNorm>, InputGrad<P, bf16, 0, kNorm>,                       //
+      InputGrad<P, bf16, 3, kOut>, InputGrad<P, bf16, 1, kOut>, InputGrad<P, bf16, 1>,  //
+      InputGrad<P, bf16, 1, kNorm | kOut | kActivation>, InputGrad<P, bf16, 1, kNorm | kActivation>,
+      InputGrad<P, bf16, 1, kOut | kActivation>>;
+};
+
+}  // namespace coda::plan

@@ -1,0 +1,29 @@
+// da = A Bᵀ, dg = da·up·f'(gate), du = da·f(gate); dgate, dup: these times rstd; out = f(gate)·up;
+// dots = Σ gate·dg + up·du per 64 columns. Unfused: a linear, the products and the activation's
+// backward, each stored, then the row factor; the sums in fp32.
+#pragma once
+#include "coda/catalogue/activation_reference.h"
+
+namespace coda::catalogue {
+
+inline reference::Arrays linear_swiglu_backward_reference(const reference::Arrays& in,
+                                                          const reference::Rounding& round) {
+  using reference::Array;
+  const ActivationFormula f = activation_formula(in);
+  const Array &gate = in.at("gate"), &up = in.at("up");
+  const Array da = round(round.matmul(in.at("A"), in.at("B")));
+  const Array value = round(map(gate, f.value));
+  const Array dg = round(round(da * up) * map(gate, f.slope)), du = round(da * value);
+  Array rstd(1.0);
+  if (in.contains("rstd")) {
+    const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
+    rstd = transpose(round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon"))));
+  }
+  const Array dots = round.row_partial_sums(gate * dg + up * du, segments_of(in, "segments.N"));
+  return {{"dgate", round.as("dgate", rstd * dg)},
+          {"dup", round.as("dup", rstd * du)},
+          {"out", round.as("out", value * up)},
+          {"dots", round.as("dots", dots)}};
+}
+
+}  // namespace coda::catalogue

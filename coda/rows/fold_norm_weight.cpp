@@ -1,0 +1,38 @@
+#include "coda/rows/fold_norm_weight.h"
+
+#include "coda/rows/threads.h"
+
+namespace coda::row {
+
+ProgramView validate(const FoldNormWeightArguments& arguments) {
+  const TensorView& weight = arguments.weight;
+  TensorCheck check("fold_norm_weight");
+  check.replaceable_input("weight", weight, {weight.rows, weight.columns},
+                          {DType::kBf16, DType::kFp16, DType::kFp32});
+  check.input("gamma", arguments.gamma, {1, weight.columns}, {weight.dtype});
+  check.output("out", arguments.out, {weight.rows, weight.columns}, {weight.dtype});
+  return check.finish();
+}
+
+}  // namespace coda::row
+
+namespace coda::cpu {
+
+void fold_norm_weight(const row::FoldNormWeightArguments& arguments, int asked_threads) {
+  row::validate(arguments);
+  const int threads = row::thread_count("fold_norm_weight", asked_threads);
+  const auto& [weight, gamma, out] = arguments;
+  row::with_element(weight.dtype, [&]<class T>() {
+    const T* const factors = row::data_of<const T>(gamma);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < weight.rows; ++i) {
+      const T* from = row::data_of<const T>(weight) + i * weight.ld;
+      T* to = row::data_of<T>(out) + i * out.ld;
+      for (int64_t j = 0; j < weight.columns; ++j) {
+        to[j] = from_float<T>(to_float(from[j]) * to_float(factors[j]));
+      }
+    }
+  });
+}
+
+}  // namespace coda::cpu

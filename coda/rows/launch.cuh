@@ -1,0 +1,53 @@
+// Launches kernels of row operations: programmatic dependent launch, so that a kernel's blocks are
+// there when those before it are done. A kernel begins with ptx::dependency_wait() and
+// ptx::dependents_launch().
+#pragma once
+#include "coda/core/error.h"
+#include "coda/plan/cuda.h"
+#include "coda/ptx/thread.cuh"
+#include "coda/rows/tensor_check.h"
+
+namespace coda::row {
+
+inline constexpr int kThreads = 256, kWarps = kThreads / 32;
+
+// Tensors that have been checked lie on the current device.
+inline void check_on_device(const ProgramView& program) {
+  int device = 0;
+  cuda::check(cudaGetDevice(&device), "cudaGetDevice");
+  cuda::device_facts(device);
+  for (const PortView& port : program.ports) {
+    if (port.view[0].empty()) continue;
+    cuda::check_device_memory(program.name, port.name, port.view[0].data, device);
+  }
+}
+
+inline unsigned blocks_for(const ProgramView& program, int64_t blocks) {
+  constexpr int64_t kMost = 0x7fffffff;
+  if (blocks > kMost) throw Error(program.name + ": the tensors are too large for one launch");
+  return static_cast<unsigned>(blocks);
+}
+
+struct LaunchSite {
+  unsigned blocks = 1;
+  cudaStream_t stream = nullptr;
+  size_t shared_bytes = 0;
+  bool overlaps = true;  // false: what was enqueued before is no kernel, so wait for it
+};
+
+template <class Parameters>
+void launch(void (*kernel)(Parameters), const LaunchSite& site, const Parameters& parameters) {
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = site.overlaps ? 1 : 0;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(site.blocks);
+  config.blockDim = dim3(kThreads);
+  config.dynamicSmemBytes = site.shared_bytes;
+  config.stream = site.stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cuda::check(cudaLaunchKernelEx(&config, kernel, parameters), "cudaLaunchKernelEx");
+}
+
+}  // namespace coda::row

@@ -1,0 +1,72 @@
+#include "coda/rows/tensor_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "coda/core/error.h"
+#include "coda/program/operand.h"
+#include "coda/program/overlap.h"
+
+namespace coda::row {
+
+void TensorCheck::fail(const char* name, const std::string& expected,
+                       const std::string& got) const {
+  fail_argument(program_.name, name, expected, got);
+}
+
+void TensorCheck::together(const char* name, bool given, const char* with, bool other) const {
+  if (given && !other) fail(name, fmt::format("'{}' beside it", with), "nothing");
+  if (other && !given) fail(name, fmt::format("a tensor beside '{}'", with), "nothing");
+}
+
+void TensorCheck::positive(const char* name, double number) const {
+  if (number > 0 && std::isfinite(number)) return;
+  fail(name, "a number above 0", fmt::format("{}", number));
+}
+
+void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
+                      std::initializer_list<DType> types, PortKind kind) {
+  if (std::ranges::count(types, view.dtype) == 0) {
+    std::vector<std::string> names;
+    for (const DType type : types) names.emplace_back(dtype_name(type));
+    fail(name, fmt::format("elements of type {}", fmt::join(names, " or ")),
+         dtype_name(view.dtype));
+  }
+  if (view.rows != extent.rows || view.columns != extent.columns) {
+    fail(name, fmt::format("[{}, {}]", extent.rows, extent.columns),
+         fmt::format("[{}, {}]", view.rows, view.columns));
+  }
+  if (view.major != Major::kRow) fail(name, "a row-major tensor", "a column-major one");
+  if (view.ld < view.columns) {
+    fail(name, fmt::format("a leading dimension of at least {}", view.columns),
+         fmt::format("{}", view.ld));
+  }
+  if (!view.empty()) {
+    if (view.data == nullptr) fail(name, "data", "a null pointer");
+    const int64_t most = std::numeric_limits<int64_t>::max() / view.element_bytes / 2;
+    if (view.rows > 1 && view.ld > most / view.rows) {
+      fail(name, "a tensor that memory can hold", fmt::format("{} rows of {}", view.rows, view.ld));
+    }
+    if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(view.element_bytes) != 0) {
+      fail(name, fmt::format("data aligned to {} bytes", view.element_bytes),
+           fmt::format("address {}", view.data));
+    }
+  }
+  PortView port;
+  port.name = name;
+  port.kind = kind;
+  port.given = true;
+  port.view[0] = view;
+  program_.ports.push_back(std::move(port));
+}
+
+const ProgramView& TensorCheck::finish() const {
+  check_overlap(program_, OperandView{}, OperandView{});
+  return program_;
+}
+
+}  // namespace coda::row

@@ -1,0 +1,73 @@
+// The tensors of a row operation, each checked as it is named; at last, that outputs share memory
+// with nothing else. Host only.
+#pragma once
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "coda/program/problem.h"
+
+namespace coda::row {
+
+class TensorCheck {
+ public:
+  explicit TensorCheck(std::string operation) { program_.name = std::move(operation); }
+
+  // Row-major, of these extents and one of these types.
+  void input(const char* name, const TensorView& view, Extent extent,
+             std::initializer_list<DType> types) {
+    add(name, view, extent, types, PortKind::kPerRow);
+  }
+  // An output may be exactly this view: elements are read by the thread that then writes them.
+  void replaceable_input(const char* name, const TensorView& view, Extent extent,
+                         std::initializer_list<DType> types) {
+    add(name, view, extent, types, PortKind::kPerElement);
+  }
+  void output(const char* name, const TensorView& view, Extent extent,
+              std::initializer_list<DType> types) {
+    add(name, view, extent, types, PortKind::kStore);
+  }
+  [[noreturn]] void fail(const char* name, const std::string& expected,
+                         const std::string& got) const;
+  // An argument that goes only with another.
+  void together(const char* name, bool given, const char* with, bool other) const;
+  void positive(const char* name, double number) const;  // and finite
+
+  // After all tensors; they are what a GPU checks further.
+  const ProgramView& finish() const;
+
+ private:
+  void add(const char* name, const TensorView& view, Extent extent,
+           std::initializer_list<DType> types, PortKind kind);
+
+  ProgramView program_;
+};
+
+constexpr int64_t parts_of(int64_t extent) { return (extent + kPartialWidth - 1) / kPartialWidth; }
+
+// f.template operator()<T>() for the type of a tensor that has been checked.
+template <class F>
+void with_element(DType type, F&& f) {
+  switch (type) {
+    case DType::kBf16: return f.template operator()<bf16>();
+    case DType::kFp16: return f.template operator()<fp16>();
+    default: return f.template operator()<float>();
+  }
+}
+template <class F>
+void with_integer(DType type, F&& f) {
+  if (type == DType::kInt32) return f.template operator()<int32_t>();
+  return f.template operator()<int64_t>();
+}
+
+template <class T>
+T* data_of(const TensorView& view) {  // outputs are handed over as inputs are
+  return static_cast<T*>(const_cast<void*>(view.data));
+}
+template <class T>
+T* data_of(const std::optional<TensorView>& view) {
+  return view ? data_of<T>(*view) : nullptr;
+}
+inline int64_t ld_of(const std::optional<TensorView>& view) { return view ? view->ld : 0; }
+
+}  // namespace coda::row

@@ -1,0 +1,160 @@
+// Cross-entropy through the C interface: three ways to the gradients against plain fp64 loops, and
+// what is refused.
+#include <cstring>
+
+#include "tests/catalogue/capi_fixture.h"
+
+namespace {
+
+using namespace coda_c;
+
+constexpr int64_t kTokens = 21, kHidden = 24, kVocabulary = 150;
+constexpr int64_t kIgnored = -1;
+
+class CApiCrossEntropy : public testing::Test {
+ protected:
+  std::vector<float> x = scaled(kTokens * kHidden, 1), weight = scaled(kVocabulary * kHidden, 2),
+                     loss = {NAN}, lse = std::vector<float>(kTokens, NAN),
+                     logits = std::vector<float>(kTokens * kVocabulary, NAN),
+                     dweight = std::vector<float>(kVocabulary * kHidden, NAN),
+                     dx = std::vector<float>(kTokens * kHidden, NAN);
+  std::vector<int64_t> target = std::vector<int64_t>(kTokens);
+  coda_tensor x_tensor = matrix(x, kTokens, kHidden),
+              weight_tensor = matrix(weight, kVocabulary, kHidden),
+              loss_tensor = matrix(loss, 1, 1), lse_tensor = matrix(lse, 1, kTokens),
+              logits_tensor = matrix(logits, kTokens, kVocabulary),
+              dweight_tensor = matrix(dweight, kVocabulary, kHidden),
+              dx_tensor = matrix(dx, kTokens, kHidden),
+              target_tensor = {target.data(), CODA_INT64, 1, kTokens, kTokens, 0};
+  coda_cross_entropy call{};
+  std::vector<std::byte> workspace;
+
+  void SetUp() override {
+    for (int64_t i = 0; i < kTokens; ++i) target[static_cast<size_t>(i)] = i * 37 % kVocabulary;
+    target[4] = kIgnored;
+    call.size = sizeof(call);
+    call.reduction = CODA_LOSS_MEAN;
+    call.x = &x_tensor;
+    call.weight = &weight_tensor;
+    call.target = &target_tensor;
+    call.ignore_index = kIgnored;
+    call.loss = &loss_tensor;
+    call.lse = &lse_tensor;
+    call.dweight = &dweight_tensor;
+    call.dx = &dx_tensor;
+  }
+
+  static std::vector<float> scaled(int64_t count, int seed) {
+    std::vector<float> result = numbers(count, seed);
+    for (float& value : result) value *= 0.25f;
+    return result;
+  }
+
+  coda_status run(int32_t step, int64_t chunk = 0) {
+    call.step = step;
+    call.chunk = chunk;
+    int64_t bytes = 0;
+    const coda_status status = coda_cross_entropy_workspace_bytes(&call, &bytes);
+    if (status != CODA_OK) return status;
+    workspace.assign(static_cast<size_t>(bytes) + 256, std::byte{0xff});
+    coda_options options = defaults();
+    const auto address = reinterpret_cast<uintptr_t>(workspace.data());
+    options.workspace = workspace.data() + (256 - address % 256) % 256;
+    options.workspace_bytes = bytes;
+    return coda_run_cross_entropy(&call, &options);
+  }
+
+  void expect_loss_and_gradients() {
+    const double counted = kTokens - 1;
+    double want = 0;
+    std::vector<double> dw(weight.size()), dinput(x.size());
+    for (int64_t i = 0; i < kTokens; ++i) {
+      const int64_t label = target[static_cast<size_t>(i)];
+      if (label == kIgnored) continue;
+      std::vector<double> z(kVocabulary);
+      double sum = 0;
+      for (int64_t v = 0; v < kVocabulary; ++v) {
+        for (int64_t k = 0; k < kHidden; ++k) {
+          z[static_cast<size_t>(v)] += double{x[static_cast<size_t>(i * kHidden + k)]} *
+                                       weight[static_cast<size_t>(v * kHidden + k)];
+        }
+        sum += std::exp(z[static_cast<size_t>(v)]);
+      }
+      EXPECT_NEAR(lse[static_cast<size_t>(i)], std::log(sum), 1e-5);
+      want += (std::log(sum) - z[static_cast<size_t>(label)]) / counted;
+      for (int64_t v = 0; v < kVocabulary; ++v) {
+        const double p = std::exp(z[static_cast<size_t>(v)]) / sum;
+        const double dz = (p - (v == label ? 1 : 0)) / counted;
+        for (int64_t k = 0; k < kHidden; ++k) {
+          const auto at_w = static_cast<size_t>(v * kHidden + k);
+          const auto at_x = static_cast<size_t>(i * kHidden + k);
+          dw[at_w] += dz * x[at_x];
+          dinput[at_x] += dz * weight[at_w];
+        }
+      }
+    }
+    EXPECT_NEAR(loss[0], want, 1e-5);
+    for (size_t i = 0; i < dw.size(); ++i) ASSERT_NEAR(dweight[i], dw[i], 1e-6) << i;
+    for (size_t i = 0; i < dinput.size(); ++i) ASSERT_NEAR(dx[i], dinput[i], 1e-6) << i;
+  }
+
+  void expect_refused(coda_status status, const std::vector<std::string>& parts) {
+    EXPECT_EQ(status, CODA_BAD_ARGUMENT);
+    const std::string message = coda_last_error();
+    for (const std::string& part : parts) EXPECT_NE(message.find(part), message.npos) << message;
+    for (const float value : dweight) ASSERT_TRUE(std::isnan(value));
+    EXPECT_TRUE(std::isnan(loss[0]));
+  }
+};
+
+TEST_F(CApiCrossEntropy, MakesGradientsDuringTheForward) {
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), CODA_OK) << coda_last_error();
+  expect_loss_and_gradients();
+}
+
+TEST_F(CApiCrossEntropy, TakesLogitsThatWereKept) {
+  call.logits = &logits_tensor;
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_LOSS), CODA_OK) << coda_last_error();
+  call.dz = &logits_tensor;
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_FROM_LOGITS), CODA_OK) << coda_last_error();
+  expect_loss_and_gradients();
+}
+
+TEST_F(CApiCrossEntropy, MakesLogitsAgain) {
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_LOSS), CODA_OK) << coda_last_error();
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_RECOMPUTE, 128), CODA_OK) << coda_last_error();
+  expect_loss_and_gradients();
+}
+
+TEST_F(CApiCrossEntropy, Refuses) {
+  const auto refused = [&](auto change, const std::vector<std::string>& parts, int64_t chunk = 8) {
+    const coda_cross_entropy before = call;
+    change(call);
+    expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, chunk), parts);
+    call = before;
+  };
+  refused([](auto& c) { c.size = 16; }, {"'size'", "16"});
+  refused([](auto& c) { c.reduction = 3; }, {"'reduction'", "3"});
+  refused([](auto& c) { c.x = nullptr; }, {"'x'", "null"});
+  refused([](auto& c) { c.weight = nullptr; }, {"'weight'", "null"});
+  refused([](auto& c) { c.target = nullptr; }, {"'target'", "null"});
+  refused([](auto& c) { c.target = c.x; }, {"'target'", "int64", "fp32"});
+  refused([](auto& c) { c.loss = nullptr; }, {"'loss'", "null"});
+  refused([](auto& c) { c.loss = c.lse; }, {"'loss'", "[1, 1]", "[1, 21]"});
+  refused([](auto& c) { c.lse = c.x; }, {"'lse'", "[1, 21]"});
+  refused([](auto& c) { c.dweight = c.x; }, {"'dweight'"});
+  refused([](auto& c) { c.dx = c.dweight; }, {"'dx'"});
+  refused([](auto& c) { c.dloss = c.lse; }, {"'dloss'", "[1, 1]"});
+  refused([](auto& c) { c.rstd = c.lse; }, {"'rstd_width'", "above 0"});
+  refused([](auto&) {}, {"chunk"}, 0);
+  refused([](auto&) {}, {"chunk"}, -3);
+  call.step = 9;
+  EXPECT_EQ(coda_run_cross_entropy(&call, nullptr), CODA_BAD_ARGUMENT);
+  EXPECT_NE(std::strstr(coda_last_error(), "'step'"), nullptr);
+  EXPECT_EQ(coda_run_cross_entropy(nullptr, nullptr), CODA_BAD_ARGUMENT);
+  EXPECT_EQ(coda_cross_entropy_workspace_bytes(&call, nullptr), CODA_BAD_ARGUMENT);
+  target[3] = kVocabulary;
+  expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), {"target", "150"});
+}
+
+}  // namespace
