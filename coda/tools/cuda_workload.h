@@ -44,7 +44,7 @@ class CudaWorkload {
 
   Shape shape_;
   std::vector<CudaBuffer> memory_;
-  void *x_, *w_, *dz_, *residual_, *gamma_, *partials_, *squares_, *dw_;
+  void *x_, *w_, *dz_, *residual_, *gamma_, *partials_, *squares_, *dw_, *target_, *sums_;
   void* out_[3];
   std::vector<CudaCase> cases_;
 };
