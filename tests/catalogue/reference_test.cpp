@@ -134,9 +134,9 @@ TEST(Reference, LinearRopeNormalisesHeads) {
                   {"norm_epsilon", 12.5}};
   const Arrays out = linear_rope_reference(in, {});
   EXPECT_EQ(out.at("z"), (Array{{3, 4, 0, 2, 5, 6}}));
-  EXPECT_EQ(out.at("out")(0, 0), 3);  // (9 + 16) / 2 + 12.5 = 25
-  EXPECT_EQ(out.at("out")(0, 1), 8);
-  EXPECT_EQ(out.at("out")(0, 3), 6 / std::sqrt(14.5));
+  EXPECT_DOUBLE_EQ(out.at("out")(0, 0), 3);  // (9 + 16) / 2 + 12.5 = 25
+  EXPECT_DOUBLE_EQ(out.at("out")(0, 1), 8);
+  EXPECT_DOUBLE_EQ(out.at("out")(0, 3), 6 / std::sqrt(14.5));
   EXPECT_EQ(out.at("out")(0, 5), 6);
 }
 
