@@ -25,7 +25,7 @@ class Case:
     inputs: Values
     function: Callable[[Values], Values]
     coda: Callable[[Callable], Values]  # of a function like Coda.run
-    gemm: tuple[torch.Tensor, torch.Tensor]  # torch.mm of these
+    gemm: tuple[torch.Tensor, torch.Tensor] | None  # torch.mm of these
     usual: Callable[[Values], Values] | None = None
     flops: float = 0.0
 

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import cases
+import row_cases
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from cross_entropy import loss_case
@@ -36,6 +37,11 @@ def all_cases(make: cases.Maker) -> list[cases.Case]:
         cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "folded"),
         cases.linear_weight_grad(make, M, N, K, 3, make.type),
         cases.linear_weight_grad(make, M, N, K, 1, "fp32"),
+        row_cases.embedding_norm(make, M, K, 1000),
+        row_cases.embedding_backward(make, M, K, 100),
+        row_cases.rope_backward(make, M, 6, 2, 128, K),
+        row_cases.fold_norm_weight(make, N, K),
+        row_cases.finish_columns(make, 40, N),
     ]
 
 
@@ -53,7 +59,7 @@ def errors_of(case: cases.Case, coda: Coda, compiled: bool) -> list[dict]:
     if compiled:
         torch._dynamo.reset()
         contenders["compile"] = torch.compile(case.function, dynamic=False)(case.inputs)
-    depth = case.gemm[0].shape[1]
+    depth = case.gemm[0].shape[1] if case.gemm else 1
     return [
         {
             "operation": case.operation,

@@ -48,7 +48,8 @@ mutations() { grep "mutations of .* noticed" build/Testing/Temporary/LastTest.lo
 example() {  # folder of examples/
   local program=$scratch/$1
   cp -r "examples/$1" "$program" &&
-    cmake -S "$program" -B "$program/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null &&
+    cmake -S "$program" -B "$program/build" -G Ninja \
+      -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null &&
     cmake --build "$program/build"
 }
 user_program() {

@@ -151,18 +151,17 @@ void cross_entropy_recompute(const OnCpu& where, const CrossEntropy<T>& problem,
   checked_steps(executor, problem).recompute(lse, gradients, chunk_columns, workspace);
 }
 
-#define CODA_INSTANTIATE(T)                                                                      \
-  template void cross_entropy(const OnCpu&, const CrossEntropy<T>&, const CrossEntropyLoss&,     \
-                              const Matrix<T>&, const CrossEntropyWorkspace&);                   \
-  template void cross_entropy_with_gradients(                                                    \
-      const OnCpu&, const CrossEntropy<T>&, const CrossEntropyLoss&,                             \
-      const CrossEntropyGradients<T>&, int64_t, const CrossEntropyWorkspace&);                   \
-  template void cross_entropy_backward(const OnCpu&, const CrossEntropy<T>&, const float*,       \
-                                       const Matrix<const T>&, const Matrix<T>&,                 \
-                                       const CrossEntropyGradients<T>&,                          \
-                                       const CrossEntropyWorkspace&);                            \
-  template void cross_entropy_recompute(const OnCpu&, const CrossEntropy<T>&, const float*,      \
-                                        const CrossEntropyGradients<T>&, int64_t,                \
+#define CODA_INSTANTIATE(T)                                                                  \
+  template void cross_entropy(const OnCpu&, const CrossEntropy<T>&, const CrossEntropyLoss&, \
+                              const Matrix<T>&, const CrossEntropyWorkspace&);               \
+  template void cross_entropy_with_gradients(                                                \
+      const OnCpu&, const CrossEntropy<T>&, const CrossEntropyLoss&,                         \
+      const CrossEntropyGradients<T>&, int64_t, const CrossEntropyWorkspace&);               \
+  template void cross_entropy_backward(                                                      \
+      const OnCpu&, const CrossEntropy<T>&, const float*, const Matrix<const T>&,            \
+      const Matrix<T>&, const CrossEntropyGradients<T>&, const CrossEntropyWorkspace&);      \
+  template void cross_entropy_recompute(const OnCpu&, const CrossEntropy<T>&, const float*,  \
+                                        const CrossEntropyGradients<T>&, int64_t,            \
                                         const CrossEntropyWorkspace&);
 CODA_INSTANTIATE(bf16)
 CODA_INSTANTIATE(float)

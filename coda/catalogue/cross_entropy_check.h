@@ -15,8 +15,7 @@ class WorkspaceParts {
   T* take(int64_t count) {
     constexpr int64_t kAlignment = 256;
     T* part = data_ == nullptr ? nullptr : reinterpret_cast<T*>(data_ + bytes_);
-    bytes_ +=
-        (count * static_cast<int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ += (count * static_cast<int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
     return part;
   }
   int64_t bytes() const { return bytes_; }
@@ -44,8 +43,7 @@ void check_problem(const CrossEntropy<T>& p) {
   check_matrix("x", erase(p.x), p.x.rows, p.x.columns);
   check_matrix("weight", erase(p.weight), p.weight.rows, p.x.columns);
   if (p.weight.rows == 0) {
-    fail_argument("linear_cross_entropy", "weight", "a row for each of at least one class",
-                  "none");
+    fail_argument("linear_cross_entropy", "weight", "a row for each of at least one class", "none");
   }
   if (p.rstd.given) check_matrix("rstd", erase(p.rstd.view[0]), p.rstd.view[0].rows, p.x.rows);
   check_pointer("target", p.target, p.x.rows);
@@ -53,8 +51,7 @@ void check_problem(const CrossEntropy<T>& p) {
 
 // recomputes: dx is added up in dx_sum, and dots come in parts.
 template <class T>
-void check_gradients(const CrossEntropy<T>& p, const CrossEntropyGradients<T>& g,
-                     bool recomputes) {
+void check_gradients(const CrossEntropy<T>& p, const CrossEntropyGradients<T>& g, bool recomputes) {
   const int64_t M = p.x.rows, V = p.weight.rows, h = p.x.columns;
   check_matrix("dweight", erase(g.dweight), V, h);
   if (!g.input_grad) {

@@ -75,13 +75,12 @@ class CrossEntropySteps {
     gradients_of_rows(0, lse, logits, dz, scale, gradients);
   }
 
-  void recompute(const float* lse, const CrossEntropyGradients<T>& gradients,
-                 int64_t chunk_columns, const CrossEntropyWorkspace& workspace) const {
+  void recompute(const float* lse, const CrossEntropyGradients<T>& gradients, int64_t chunk_columns,
+                 const CrossEntropyWorkspace& workspace) const {
     check_chunk("chunk_columns", chunk_columns, kSumsWidth);
     check_gradients(problem_, gradients, true);
     check_pointer("lse", lse, M());
-    check_workspace(workspace,
-                    cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
+    check_workspace(workspace, cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
     const int64_t most = std::min(chunk_columns, V());
     WorkspaceParts parts(workspace);
     T* memory = parts.template take<T>(M() * padded_line(most));
@@ -91,10 +90,9 @@ class CrossEntropySteps {
       const int64_t columns = std::min(most, V() - first);
       const Matrix<T> dz(memory, M(), columns, padded_line(most));
       const Matrix<const T> weight = lines(problem_.weight, first, columns);
-      const Matrix<float> dots =
-          problem_.rstd.given
-              ? lines(gradients.dots, first / kSumsWidth, sum_parts(columns))
-              : Matrix<float>();
+      const Matrix<float> dots = problem_.rstd.given
+                                     ? lines(gradients.dots, first / kSumsWidth, sum_parts(columns))
+                                     : Matrix<float>();
       make_dz(lse, gradients, scale, first, weight, dz, dots);
       weight_grad(dz, problem_.x, lines(gradients.dweight, first, columns),
                   gradients.add_to_dweight);
@@ -180,8 +178,8 @@ class CrossEntropySteps {
         problem_.rstd.given ? Matrix<float>(gradients.dots.data + first, 1, rows) : Matrix<float>();
     executor_.run(row::CrossEntropyGradientArguments<T>{
         logits, problem_.target + first, lse + first, rstd_of(first, rows),
-        each_row() ? gradients.dloss + first : nullptr, scale, options().soft_cap,
-        options().z_loss, options().smoothing, options().ignore_index, dz, dots.data});
+        each_row() ? gradients.dloss + first : nullptr, scale, options().soft_cap, options().z_loss,
+        options().smoothing, options().ignore_index, dz, dots.data});
     input_grad({first, dz, problem_.weight, dots, true}, gradients, false);
     weight_grad(dz, lines(problem_.x, first, rows), gradients.dweight,
                 gradients.add_to_dweight || first > 0);

@@ -1,5 +1,5 @@
-// z = rstd ⊙ A Wᵀ, ẑ = c·tanh(z/c), and of every 128 columns (max, Σexp(ẑ - max), Σẑ, ẑ_target), from
-// which rows/cross_entropy_loss.h finishes the loss of a row: the logits need not be stored.
+// z = rstd ⊙ A Wᵀ, ẑ = c·tanh(z/c), and of every 128 columns (max, Σexp(ẑ - max), Σẑ, ẑ_target),
+// from which rows/cross_entropy_loss.h finishes the loss of a row: the logits need not be stored.
 #pragma once
 #include "coda/catalogue/soft_cap.h"
 #include "coda/program/cross_entropy_sums.h"

@@ -1,6 +1,6 @@
-// dz = [min(exp(ẑ - lse), 1)·(1 + 2λ·lse) - (1-α)·1_target - α/V]·(1 - (ẑ/c)²)·dloss·scale and the partial
-// sums of z·dz; unfused: the logits are stored as those of linear_cross_entropy, the rest is fp32
-// and its result stored. Targets count columns within a segment, from first_column on.
+// dz = [min(exp(ẑ - lse), 1)·(1 + 2λ·lse) - (1-α)·1_target - α/V]·(1 - (ẑ/c)²)·dloss·scale and the
+// partial sums of z·dz; unfused: the logits are stored as those of linear_cross_entropy, the rest
+// is fp32 and its result stored. Targets count columns within a segment, from first_column on.
 #pragma once
 #include "coda/catalogue/linear_cross_entropy_reference.h"
 

@@ -26,8 +26,7 @@ template <>
 struct Manifest<catalogue::Linear<float>> {
   using P = catalogue::Linear<float>;
   static constexpr uint32_t kC = 1 << 2;
-  using Kernels =
-      KernelList<Forward<P, bf16, 1>, InputGrad<P, bf16, 1>, InputGrad<P, bf16, 1, kC>>;
+  using Kernels = KernelList<Forward<P, bf16, 1>, InputGrad<P, bf16, 1>, InputGrad<P, bf16, 1, kC>>;
 };
 
 }  // namespace coda::plan

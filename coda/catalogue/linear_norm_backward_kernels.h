@@ -19,8 +19,8 @@ template <>
 struct Manifest<catalogue::LinearNormBackwardFolded<bf16>> {
   using P = catalogue::LinearNormBackwardFolded<bf16>;
   static constexpr uint32_t kDxIn = 1 << 1;
-  using Kernels = KernelList<InputGrad<P, bf16, 3, kDxIn>, InputGrad<P, bf16, 1, kDxIn>,
-                             InputGrad<P, bf16, 4, kDxIn>, InputGrad<P, bf16, 3>>;
+  using Kernels =
+      KernelList<InputGrad<P, bf16, 3, kDxIn>, InputGrad<P, bf16, 1, kDxIn>, InputGrad<P, bf16, 3>>;
 };
 
 }  // namespace coda::plan

@@ -1,6 +1,6 @@
-// q, k, v = n [Wq; Wk; Wv]ᵀ + bias with n = rstd ⊙ A, from stock weights, q and k rotated: of a head's
-// halves (c, s), (c·cosθ - s·sinθ, s·cosθ + c·sinθ)·scale with θ = position·inv_freq, or cosines and
-// sines from tables. LinearRopeNorm normalises every head of q and k before: ×γ/rms(head).
+// q, k, v = n [Wq; Wk; Wv]ᵀ + bias with n = rstd ⊙ A; q and k rotated: of a head's halves (c, s)
+// (c·cosθ - s·sinθ, s·cosθ + c·sinθ)·scale, θ = position·inv_freq, or cosines and sines from
+// tables. LinearRopeNorm normalises every head of q and k before: ×γ/rms(head).
 // B is halves(head_dim, Wq, Wk, Wv).
 #pragma once
 #include "coda/program/angle.h"

@@ -1,7 +1,7 @@
-// (c, s) = halves of the heads of n Wᵀ + b with n = rstd ⊙ A; heads of q and k normalised where weights
-// are given, then rotated by position·inv_freq or by tables; v as it is. Unfused: the row is normalised
-// and stored, a linear with bias, the head norm in two operators, angles in fp32, cosines and sines in
-// the model's type, two products and a sum.
+// (c, s) = halves of the heads of n Wᵀ + b, n = rstd ⊙ A; heads of q and k normalised where weights
+// are given, rotated by position·inv_freq or by tables; v as it is. Unfused: the row is normalised
+// and stored, a linear with bias, the head norm in two operators, angles in fp32, cosines and
+// sines in the model's type, two products and a sum.
 #pragma once
 #include <cmath>
 #include <limits>

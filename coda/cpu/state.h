@@ -116,7 +116,6 @@ struct VectorStates {
   }
 
  public:
-
   // Running states of a tile's columns: member i of column c at memory[i·stride + c].
   static CODA_HD VectorStates load(const float* memory, int64_t stride) {
     VectorStates result;

@@ -168,7 +168,7 @@ class RowTile {
     return Values<float, Space::kRow>::constant(states.fold());
   }
 
-  // Scratch of a port within the tile's: [rows] of a PerRowFrom, [members][columns] of a ColumnReduce.
+  // Scratch of a port within the tile's: [rows] of PerRowFrom, [members][columns] of ColumnReduce.
   template <class P>
   CODA_HD float* scratch_of(const P& wanted) const {
     float* result = run_.scratch;

@@ -77,8 +77,7 @@ CODA_DEVICE State combine_row(State running, int h, bool whole, int end, Column&
                               const V&... value) {
   if constexpr (CombinesAll<Reduction>) {
     if (whole) {
-      return combine_all_of_row<Reduction, Layout>(
-          running, h, [](int) { return true; }, value...);
+      return combine_all_of_row<Reduction, Layout>(running, h, [](int) { return true; }, value...);
     }
     return combine_all_of_row<Reduction, Layout>(
         running, h, [&](int n) { return column(n) < end; }, value...);

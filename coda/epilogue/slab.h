@@ -1,5 +1,5 @@
-// A warp's 16 lines of a tile port in shared memory, kSubColumns wide and swizzled as TMA does, in the
-// fragment layout: columns kFirst to kFirst + kWidth of them.
+// A warp's 16 lines of a tile port in shared memory, kSubColumns wide and swizzled as TMA does, in
+// the fragment layout: columns kFirst to kFirst + kWidth of them.
 #pragma once
 #include "coda/epilogue/thread.h"
 

@@ -5,8 +5,8 @@
 namespace coda::epilogue {
 inline namespace CODA_TARGET {
 
-// For this lane's two rows, the columns from `column` on; neighbours are read as one word. A row that
-// the table does not have is NaN.
+// For this lane's two rows, the columns from `column` on; neighbours are read as one word. A row
+// that the table does not have is NaN.
 template <class T, int kLanes>
 CODA_DEVICE void read_table(const Matrix<const T>& table, const int32_t (&rows)[2], int column,
                             uint32_t lane, float (&value)[kLanes]) {

@@ -246,10 +246,9 @@ class Tile {
         auto& state = row_state<decltype(index)::value, P>(rows_);
         CODA_UNROLL
         for (int h = 0; h < 2; ++h) {
-          state[h] =
-              combine_row<Reduction, Layout>(state[h], h, whole, thread_.columns_end, [&](int n) {
-                return lane_column(n);
-              }, value...);
+          state[h] = combine_row<Reduction, Layout>(
+              state[h], h, whole, thread_.columns_end, [&](int n) { return lane_column(n); },
+              value...);
         }
       }
     });

@@ -1,4 +1,4 @@
-// The rotation of RoPE: cos and sin of position·frequency, to 2·10^-7 wherever position·frequency is
+// The rotation of RoPE: cos and sin of position·frequency, to 2·10^-7 where position·frequency is
 // at most 2^22. The angle is kept in quarter turns: frequency·2/π in two floats, whole quarters
 // taken off by fused multiply-adds, which do not round on the way; sine and cosine of what is left
 // are polynomials, and the quarters turn them. On fragments and on plain floats; no slow path.

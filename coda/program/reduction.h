@@ -99,9 +99,9 @@ struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
     V value[kCount];
     CODA_UNROLL
     for (int i = 0; i < kCount; ++i) value[i] = more[i].max;
-    const V top = coda::max(running.max, combine_halves(value, [](const V& a, const V& b) {
-                              return V(coda::max(a, b));
-                            }));
+    const V top =
+        coda::max(running.max,
+                  combine_halves(value, [](const V& a, const V& b) { return V(coda::max(a, b)); }));
     const V shift = select(is_infinite(top), constant<V>(0.0f), top);
     CODA_UNROLL
     for (int i = 0; i < kCount; ++i) value[i] = more[i].sum * exp(more[i].max - shift);

@@ -32,7 +32,8 @@ void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
       if (a.rstd.given) {
         const auto& squares = a.rstd.view[0];
         float sum = 0;
-        for (int64_t part = 0; part < squares.rows; ++part) sum += squares.data[part * squares.ld + m];
+        for (int64_t part = 0; part < squares.rows; ++part)
+          sum += squares.data[part * squares.ld + m];
         r = a.rstd.finish.finish(sum);
       }
       const float lse = a.lse[m];

@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
   const float lse = a.lse[m], cap = a.soft_cap, over_cap = kCapped ? 1 / cap : 0;
   constexpr float kLow = -stdlib::numeric_limits<float>::max();
   float own_top = kLow, sum = 0;
-  for_each_vector(line, columns, [&](const float (&z)[kVector], int64_t first) {
+  for_each_vector(line, columns, [&](const float(&z)[kVector], int64_t first) {
     float x[kVector], more = own_top;
     CODA_UNROLL
     for (int i = 0; i < kVector; ++i) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
   const float factor = (a.dloss != nullptr ? a.dloss[m] : 1.0f) * *a.scale;
   const float elsewhere = a.smoothing / static_cast<float>(columns);
   float dot = 0;
-  for_each_vector(line, columns, [&](const float (&z)[kVector], int64_t first) {
+  for_each_vector(line, columns, [&](const float(&z)[kVector], int64_t first) {
     float dz[kVector];
     CODA_UNROLL
     for (int i = 0; i < kVector; ++i) {

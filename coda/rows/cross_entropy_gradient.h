@@ -17,16 +17,16 @@ namespace coda::row {
 
 template <class T>
 struct CrossEntropyGradientArguments {
-  Matrix<const T> logits;                 // z [M, V]
-  const int64_t* target = nullptr;        // [M]
-  const float* lse = nullptr;             // [M]
-  PerRowFrom<ReciprocalRms> rstd;         // [parts, M]; 1 where it is missing
-  const float* dloss = nullptr;           // [M]; 1 where it is null
-  const float* scale = nullptr;           // [1]
+  Matrix<const T> logits;           // z [M, V]
+  const int64_t* target = nullptr;  // [M]
+  const float* lse = nullptr;       // [M]
+  PerRowFrom<ReciprocalRms> rstd;   // [parts, M]; 1 where it is missing
+  const float* dloss = nullptr;     // [M]; 1 where it is null
+  const float* scale = nullptr;     // [1]
   float soft_cap = 0, z_loss = 0, smoothing = 0;
   int64_t ignore_index = -100;
-  Matrix<T> out;                          // rstd·dz [M, V]; may be the very memory of logits
-  float* dots = nullptr;                  // [M]: Σ z·dz; may be null
+  Matrix<T> out;          // rstd·dz [M, V]; may be the very memory of logits
+  float* dots = nullptr;  // [M]: Σ z·dz; may be null
 };
 
 }  // namespace coda::row

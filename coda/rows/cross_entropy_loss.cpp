@@ -40,8 +40,8 @@ void cross_entropy_loss(const row::CrossEntropyLossArguments& a, const Options& 
     }
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t m = first + i;
-      const row::RowLoss result = row::row_loss(state[i], a.target[m], a.vocabulary, a.ignore_index,
-                                                a.z_loss, a.smoothing);
+      const row::RowLoss result =
+          row::row_loss(state[i], a.target[m], a.vocabulary, a.ignore_index, a.z_loss, a.smoothing);
       a.lse[m] = result.lse;
       a.loss[m] = result.loss;
     }

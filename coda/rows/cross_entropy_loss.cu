@@ -34,7 +34,8 @@ __global__ void __launch_bounds__(kRows* kShares)
     for (; part + (kAhead - 1) * kShares < a.sums.rows; part += kAhead * kShares) {
       State more[kAhead];
       CODA_UNROLL
-      for (int i = 0; i < kAhead; ++i) more[i] = load_state(from + (part + i * kShares) * a.sums.ld);
+      for (int i = 0; i < kAhead; ++i)
+        more[i] = load_state(from + (part + i * kShares) * a.sums.ld);
       state = Sums::combine_all(state, more);
     }
     for (; part < a.sums.rows; part += kShares) {

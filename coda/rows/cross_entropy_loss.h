@@ -1,7 +1,8 @@
 // The loss of every row from what linear_cross_entropy left of its logits, and the loss of all:
 //   lse = log Σexp(ẑ),  loss = lse - (1-α)·ẑ_target - α/V·Σẑ + λ·lse².
-// A row of the ignored target has loss 0. A target out of range: on the CPU an error before anything
-// is written; on the GPU lse and loss of the row are NaN and the error flag is set. Host only.
+// A row of the ignored target has loss 0. A target out of range: on the CPU an error before
+// anything is written; on the GPU lse and loss of the row are NaN and the error flag is set. Host
+// only.
 #pragma once
 #include "coda/core/view.h"
 #include "coda/program/cross_entropy_sums.h"
@@ -42,10 +43,8 @@ void check_targets(const int64_t* target, int64_t rows, int64_t vocabulary, int6
 }  // namespace coda::row
 
 namespace coda::cpu {
-void cross_entropy_loss(const row::CrossEntropyLossArguments& arguments,
-                        const Options& options);
-void cross_entropy_total(const row::CrossEntropyTotalArguments& arguments,
-                         const Options& options);
+void cross_entropy_loss(const row::CrossEntropyLossArguments& arguments, const Options& options);
+void cross_entropy_total(const row::CrossEntropyTotalArguments& arguments, const Options& options);
 }  // namespace coda::cpu
 
 // Defined where there is nvcc; on the current device.

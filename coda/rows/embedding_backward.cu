@@ -1,25 +1,15 @@
-// The rows are sorted by token, stably, and the sorted list is cut into pieces of 32: a warp adds
-// up 256 columns of one. A token's rows that lie within a piece go to dE at once. Where they reach
-// into other pieces, each piece leaves its share in the workspace, and a second kernel adds the
-// shares up from the first to the last. So all warps have as much to do, also where all tokens are
-// the same.
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 #include <limits>
 #include <string>
 
+#include "coda/rows/embedding_backward.cuh"
 #include "coda/rows/embedding_backward.h"
-#include "coda/rows/launch.cuh"
-#include "coda/rows/vector.cuh"
 
 namespace coda::row {
 namespace {
 
-constexpr int kPiece = 32;
 constexpr int64_t kAlignment = 256;
-
-// Shares of a piece: of the token that the piece before ends with, and of the one that goes on.
-enum Share { kHead, kTail, kShares };
 
 struct Workspace {
   uint32_t *keys, *rows, *sorted_keys, *sorted_rows;  // [M] each
@@ -60,141 +50,6 @@ Workspace layout(const EmbeddingBackwardArguments& a) {
   cuda::check(sort(w, nullptr, w.sort_bytes, M, a.out.rows, nullptr), "DeviceRadixSort");
   w.sort = take(static_cast<int64_t>(w.sort_bytes));
   return w;
-}
-
-template <class Token>
-struct Keys {
-  const Token* tokens;
-  uint32_t *keys, *rows;
-  int64_t count, vocabulary;
-  int32_t* error;
-};
-
-template <class Token>
-__global__ void __launch_bounds__(kThreads) make_keys(const __grid_constant__ Keys<Token> p) {
-  ptx::dependency_wait();
-  ptx::dependents_launch();
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i >= p.count) return;
-  const auto token = static_cast<int64_t>(p.tokens[i]);
-  const bool known = token >= 0 && token < p.vocabulary;
-  p.keys[i] = static_cast<uint32_t>(known ? token : p.vocabulary);
-  p.rows[i] = static_cast<uint32_t>(i);
-  if (!known && p.error != nullptr) *p.error = 1;
-}
-
-template <class T, class Out>
-struct Scatter {
-  Lines<const T> dx;
-  Lines<Out> out;
-  const uint32_t *keys, *rows;
-  Lines<float> shares;  // [2·pieces, pitch]
-  int64_t count, columns, vocabulary, slabs;
-  bool accumulate;
-};
-
-template <class T, class Out>
-CODA_DEVICE void finish_row(const Scatter<T, Out>& p, uint32_t token, int64_t column, int count,
-                            float (&sum)[kVector]) {
-  Out* const to = p.out.line(token) + column;
-  if (p.accumulate) {
-    float before[kVector];
-    load8(to, count, p.out.vectors, before);
-    CODA_UNROLL
-    for (int i = 0; i < kVector; ++i) sum[i] += before[i];
-  }
-  store8(to, count, p.out.vectors, sum);
-}
-
-template <class T, class Out>
-__global__ void __launch_bounds__(kThreads) scatter(const __grid_constant__ Scatter<T, Out> p) {
-  constexpr int kBatch = 4;  // rows whose loads are in flight
-  constexpr uint32_t kNone = 0xffffffffu;
-  ptx::dependency_wait();
-  ptx::dependents_launch();
-  const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
-  const int64_t piece = warp / p.slabs, begin = piece * kPiece;
-  if (begin >= p.count) return;
-  const int lane = static_cast<int>(ptx::lane());
-  const int64_t column = warp % p.slabs * kWarpColumns + lane * kVector;
-  const int count = count_from(column, p.columns);
-  const int length = static_cast<int>(p.count - begin < kPiece ? p.count - begin : kPiece);
-
-  const uint32_t key = lane < length ? p.keys[begin + lane] : kNone;
-  const uint32_t row = lane < length ? p.rows[begin + lane] : 0;
-  const uint32_t before = begin > 0 ? p.keys[begin - 1] : kNone;
-  const uint32_t after = begin + kPiece < p.count ? p.keys[begin + kPiece] : kNone;
-
-  float sum[kVector] = {};
-  bool first = true;  // the run began where the piece does
-  for (int base = 0; base < length; base += kBatch) {
-    float x[kBatch][kVector];
-    CODA_UNROLL
-    for (int b = 0; b < kBatch; ++b) {
-      const int64_t from = ptx::shuffle(row, (base + b) % kPiece);
-      load8(p.dx.line(from) + column, base + b < length ? count : 0, p.dx.vectors, x[b]);
-    }
-    CODA_UNROLL
-    for (int b = 0; b < kBatch; ++b) {
-      const int i = base + b;
-      const uint32_t mine = ptx::shuffle(key, i % kPiece);
-      const uint32_t following = ptx::shuffle(key, (i + 1) % kPiece);
-      if (i >= length) continue;
-      CODA_UNROLL
-      for (int j = 0; j < kVector; ++j) sum[j] += x[b][j];
-      const uint32_t next = i + 1 < kPiece ? following : after;
-      if (next == mine && i + 1 < length) continue;
-      const bool comes_from_before = first && mine == before;
-      const bool goes_on = i + 1 == kPiece && next == mine;
-      if (mine != p.vocabulary) {
-        if (comes_from_before || goes_on) {
-          const int64_t share = piece * kShares + (comes_from_before ? kHead : kTail);
-          store8(p.shares.line(share) + column, count, true, sum);
-        } else {
-          finish_row(p, mine, column, count, sum);
-        }
-      }
-      CODA_UNROLL
-      for (int j = 0; j < kVector; ++j) sum[j] = 0;
-      first = false;
-    }
-  }
-}
-
-// The token that a piece ends with, where its rows begin in this piece and end in a later one.
-template <class T, class Out>
-__global__ void __launch_bounds__(kThreads) combine(const __grid_constant__ Scatter<T, Out> p) {
-  ptx::dependency_wait();
-  ptx::dependents_launch();
-  const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
-  const int64_t piece = warp / p.slabs, begin = piece * kPiece, end = begin + kPiece;
-  if (end >= p.count) return;
-  const uint32_t key = p.keys[end - 1];
-  if (key == p.vocabulary || p.keys[end] != key) return;
-  if (p.keys[begin] == key && begin > 0 && p.keys[begin - 1] == key) return;
-  int64_t low = end, high = p.count;  // the first place behind them
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (p.keys[middle] == key) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  const int64_t last = (low - 1) / kPiece;
-  const int64_t column = warp % p.slabs * kWarpColumns + ptx::lane() * kVector;
-  const int count = count_from(column, p.columns);
-  if (count == 0) return;
-  float sum[kVector];
-  load8<float>(p.shares.line(piece * kShares + kTail) + column, count, true, sum);
-#pragma unroll 4
-  for (int64_t other = piece + 1; other <= last; ++other) {
-    float share[kVector];
-    load8<float>(p.shares.line(other * kShares + kHead) + column, count, true, share);
-    CODA_UNROLL
-    for (int i = 0; i < kVector; ++i) sum[i] += share[i];
-  }
-  finish_row(p, key, column, count, sum);
 }
 
 void check_workspace(const EmbeddingBackwardArguments& a, const ProgramView& program,

@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "coda/rows/embedding_norm.h"
 #include "coda/rows/launch.cuh"
 #include "coda/rows/vector.cuh"
@@ -44,34 +42,46 @@ __global__ void __launch_bounds__(kThreads)
       if (p.error != nullptr && slab == 0) *p.error = 1;
     }
   }
-  float x[kRows][kVector];
+  // What is out of range reads the first row; it becomes NaN, or is not stored, below.
+  const T* from[kRows];
   CODA_UNROLL
   for (int r = 0; r < kRows; ++r) {
     const int64_t row = ptx::shuffle(token, r);
-    if (row >= 0) {
-      load8(p.table.line(row) + column, count, p.table.vectors, x[r]);
-    } else {
-      CODA_UNROLL
-      for (int i = 0; i < kVector; ++i) x[r][i] = __uint_as_float(0x7fc00000u);
-    }
+    from[r] = p.table.line(row < 0 ? 0 : row) + column;
+  }
+  Pack<T> packs[kRows];
+  const int there = p.vocabulary > 0 ? count : 0;
+  if (p.table.vectors && there == kVector) {
+    CODA_UNROLL
+    for (int r = 0; r < kRows; ++r) packs[r] = load_pack(from[r]);
+  } else {
+    CODA_UNROLL
+    for (int r = 0; r < kRows; ++r) packs[r] = load_elements(from[r], there);
   }
   float gamma[kVector];
-  if (p.scaled.data != nullptr) load8(p.gamma.data + column, count, p.gamma.vectors, gamma);
+  if (p.scaled.data != nullptr) {
+    unpack8(load8(p.gamma.data + column, count, p.gamma.vectors), gamma);
+  }
 
   float kept = 0;  // of eight lanes, which cover 64 columns, the r-th has the sum of row r
   CODA_UNROLL
   for (int r = 0; r < kRows; ++r) {
-    float sum = 0;
+    float x[kVector], sum = 0;
+    unpack8(packs[r], x);
+    if (ptx::shuffle(token, r) < 0) {
+      CODA_UNROLL
+      for (int i = 0; i < kVector; ++i) x[i] = __uint_as_float(0x7fc00000u);
+    }
     CODA_UNROLL
-    for (int i = 0; i < kVector; ++i) sum += x[r][i] * x[r][i];
+    for (int i = 0; i < kVector; ++i) sum += x[i] * x[i];
     sum = sum_lanes<8>(sum);
     if (lane % kRows == r) kept = sum;
     if (r >= rows) continue;
-    store8(p.out.line(row0 + r) + column, count, p.out.vectors, x[r]);
+    store8(p.out.line(row0 + r) + column, count, p.out.vectors, x);
     if (p.scaled.data == nullptr) continue;
     CODA_UNROLL
-    for (int i = 0; i < kVector; ++i) x[r][i] *= gamma[i];
-    store8(p.scaled.line(row0 + r) + column, count, p.scaled.vectors, x[r]);
+    for (int i = 0; i < kVector; ++i) x[i] *= gamma[i];
+    store8(p.scaled.line(row0 + r) + column, count, p.scaled.vectors, x);
   }
   const int64_t part = slab * (kWarpColumns / kPartialWidth) + lane / kRows;
   if (part < p.parts && lane % kRows < rows) {

@@ -24,17 +24,18 @@ __global__ void __launch_bounds__(kThreads) finish(const __grid_constant__ Finis
   const int lane = threadIdx.x % kLanes, slice = threadIdx.x / kLanes;
   const int64_t column = int64_t{blockIdx.x} * kColumns + 4 * lane;
   const int count = count_from(column, p.columns);
-  const bool vectors = p.partials.vectors && count >= 4;
   const int64_t run = (p.parts + kSlices - 1) / kSlices;
   const int64_t begin = slice * run, end = begin + run < p.parts ? begin + run : p.parts;
   float sum[4] = {};
+  if (p.partials.vectors && count >= 4) {
 #pragma unroll 8
-  for (int64_t part = begin; part < end; ++part) {
-    const float* from = p.partials.line(part) + column;
-    if (vectors) {
-      const float4 v = *reinterpret_cast<const float4*>(from);
+    for (int64_t part = begin; part < end; ++part) {
+      const auto v = *reinterpret_cast<const float4*>(p.partials.line(part) + column);
       sum[0] += v.x, sum[1] += v.y, sum[2] += v.z, sum[3] += v.w;
-    } else {
+    }
+  } else {
+    for (int64_t part = begin; part < end; ++part) {
+      const float* const from = p.partials.line(part) + column;
       CODA_UNROLL
       for (int i = 0; i < 4; ++i) sum[i] += i < count ? from[i] : 0.0f;
     }

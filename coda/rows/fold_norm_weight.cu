@@ -26,18 +26,27 @@ __global__ void __launch_bounds__(kThreads) fold(const __grid_constant__ Fold<T>
   if (row0 >= p.rows || count == 0) return;
   const int rows = static_cast<int>(p.rows - row0 < kRows ? p.rows - row0 : kRows);
 
-  float gamma[kVector], w[kRows][kVector];
-  load8(p.gamma.data + column, count, p.gamma.vectors, gamma);
-  CODA_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    if (r < rows) load8(p.weight.line(row0 + r) + column, count, p.weight.vectors, w[r]);
+  Pack<T> w[kRows];
+  const T* const from = p.weight.line(row0) + column;
+  if (p.weight.vectors && count == kVector) {
+    CODA_UNROLL
+    for (int r = 0; r < kRows; ++r) w[r] = load_pack(from + (r < rows ? r : 0) * p.weight.ld);
+  } else {
+    CODA_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      w[r] = load_elements(from + (r < rows ? r : 0) * p.weight.ld, count);
+    }
   }
+  float gamma[kVector];
+  unpack8(load8(p.gamma.data + column, count, p.gamma.vectors), gamma);
   CODA_UNROLL
   for (int r = 0; r < kRows; ++r) {
     if (r >= rows) continue;
+    float v[kVector];
+    unpack8(w[r], v);
     CODA_UNROLL
-    for (int i = 0; i < kVector; ++i) w[r][i] *= gamma[i];
-    store8(p.out.line(row0 + r) + column, count, p.out.vectors, w[r]);
+    for (int i = 0; i < kVector; ++i) v[i] *= gamma[i];
+    store8(p.out.line(row0 + r) + column, count, p.out.vectors, v);
   }
 }
 

@@ -31,28 +31,64 @@ Lines<T> lines_of(const std::optional<TensorView>& view) {  // data is null wher
   return view ? lines_of<T>(*view) : Lines<T>{};
 }
 
-// v = the first `count` of eight elements, then zeros.
+// Eight elements as they stand in memory. Loads first, unpacks later: so many are then in flight.
 template <class T>
-CODA_DEVICE void load8(const T* from, int count, bool vectors, float (&v)[kVector]) {
-  if (vectors && count >= kVector) {
-    const auto* words = reinterpret_cast<const uint4*>(from);
-    const uint4 w = words[0];
-    if constexpr (sizeof(T) == 4) {
-      const uint4 u = words[1];
-      v[0] = __uint_as_float(w.x), v[1] = __uint_as_float(w.y);
-      v[2] = __uint_as_float(w.z), v[3] = __uint_as_float(w.w);
-      v[4] = __uint_as_float(u.x), v[5] = __uint_as_float(u.y);
-      v[6] = __uint_as_float(u.z), v[7] = __uint_as_float(u.w);
-    } else {
-      ptx::unpack<T>(w.x, v[0], v[1]);
-      ptx::unpack<T>(w.y, v[2], v[3]);
-      ptx::unpack<T>(w.z, v[4], v[5]);
-      ptx::unpack<T>(w.w, v[6], v[7]);
-    }
-    return;
-  }
+struct Pack {
+  uint4 words[sizeof(T) / 2];
+};
+
+// 16-byte aligned.
+template <class T>
+CODA_DEVICE Pack<T> load_pack(const T* from) {
+  Pack<T> pack;
   CODA_UNROLL
-  for (int i = 0; i < kVector; ++i) v[i] = i < count ? to_float(from[i]) : 0.0f;
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 2); ++i) {
+    pack.words[i] = reinterpret_cast<const uint4*>(from)[i];
+  }
+  return pack;
+}
+
+CODA_DEVICE uint32_t bits_of(float value) { return __float_as_uint(value); }
+CODA_DEVICE uint32_t bits_of(bf16 value) { return value.bits; }
+CODA_DEVICE uint32_t bits_of(fp16 value) { return value.bits; }
+
+// One element at a time: the first `count`, then zeros.
+template <class T>
+CODA_DEVICE Pack<T> load_elements(const T* from, int count) {
+  uint32_t bits[kVector];
+  CODA_UNROLL
+  for (int i = 0; i < kVector; ++i) bits[i] = i < count ? bits_of(from[i]) : 0;
+  Pack<T> pack;
+  if constexpr (sizeof(T) == 4) {
+    pack.words[0] = {bits[0], bits[1], bits[2], bits[3]};
+    pack.words[1] = {bits[4], bits[5], bits[6], bits[7]};
+  } else {
+    pack.words[0] = {bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16,
+                     bits[6] | bits[7] << 16};
+  }
+  return pack;
+}
+
+template <class T>
+CODA_DEVICE Pack<T> load8(const T* from, int count, bool vectors) {
+  return vectors && count >= kVector ? load_pack(from) : load_elements(from, count);
+}
+
+template <class T>
+CODA_DEVICE void unpack8(const Pack<T>& pack, float (&v)[kVector]) {
+  const uint4 w = pack.words[0];
+  if constexpr (sizeof(T) == 4) {
+    const uint4 u = pack.words[1];
+    v[0] = __uint_as_float(w.x), v[1] = __uint_as_float(w.y);
+    v[2] = __uint_as_float(w.z), v[3] = __uint_as_float(w.w);
+    v[4] = __uint_as_float(u.x), v[5] = __uint_as_float(u.y);
+    v[6] = __uint_as_float(u.z), v[7] = __uint_as_float(u.w);
+  } else {
+    ptx::unpack<T>(w.x, v[0], v[1]);
+    ptx::unpack<T>(w.y, v[2], v[3]);
+    ptx::unpack<T>(w.z, v[4], v[5]);
+    ptx::unpack<T>(w.w, v[6], v[7]);
+  }
 }
 
 template <class T>

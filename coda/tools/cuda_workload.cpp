@@ -66,6 +66,8 @@ CudaWorkload::CudaWorkload(const Shape& shape, Regime regime) : shape_(shape) {
   partials_ = memory(row_parts * M, DType::kFp32, Fill::kPartials);
   squares_ = memory(row_parts * std::max(M, N), DType::kFp32, Fill::kZero);
   dgamma_ = memory((std::max(M, N) + 63) / 64 * K, DType::kFp32, Fill::kZero);
+  target_ = memory(M, DType::kInt64, Fill::kZero);
+  sums_ = memory((N + 127) / 128 * M * 4, DType::kFp32, Fill::kZero);
   dw_ = memory(N * K, DType::kFp32, Fill::kZero);
   for (void*& out : out_) {
     out = memory(std::max({M * N, M * K, N * K}), DType::kBf16, Fill::kZero);
@@ -141,6 +143,16 @@ void CudaWorkload::add_forward() {
        {argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
         number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
         argument("gate", out(0, F)), argument("up", out(1, F)), argument("out", out(2, F))}},
+      baseline);
+
+  constexpr int64_t kStateBytes = 16;
+  const TensorView sums{sums_, DType::kState, (N + 127) / 128, M, M, Major::kRow, kStateBytes};
+  add("linear_cross_entropy", "bf16", "forward",
+      {x,
+       w,
+       {argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
+        number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
+        argument("target", tensor(target_, DType::kInt64, 1, M)), argument("sums", sums)}},
       baseline);
 }
 

@@ -48,7 +48,7 @@ class CudaWorkload {
   Shape shape_;
   std::vector<CudaBuffer> memory_;
   void *x_, *w_, *dz_, *residual_, *up_, *gamma_, *partials_, *squares_, *dgamma_, *dw_;
-  void* positions_;
+  void *positions_, *target_, *sums_;
   void* out_[3];
   std::vector<CudaCase> cases_;
 };

@@ -1,5 +1,5 @@
-// The layer of layer_reference.h as a list of catalogue calls on tensors in host memory: F1 to F4, then
-// B0 to B7, in the order in which they run.
+// The layer of layer_reference.h as a list of catalogue calls on tensors in host memory: F1 to F4,
+// then B0 to B7, in the order in which they run.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ struct LayerCall {
 
 class LayerCalls : public StackedTensors {  // named as by layer_reference()
  public:
-  // inputs: as layer_reference() takes them, already numbers of the type. The norms' weights are kept,
-  // or folded into the weights behind them by the first calls.
+  // inputs: as layer_reference() takes them, already numbers of the type. The norms' weights are
+  // kept, or folded into the weights behind them by the first calls.
   LayerCalls(const LayerSizes& sizes, DType type, bool folded, const reference::Arrays& inputs);
 
   const std::vector<LayerCall>& calls() const { return calls_; }

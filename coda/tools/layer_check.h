@@ -1,5 +1,5 @@
-// `coda check --layer`: a whole layer, forward and backward, by the catalogue's operations, every result
-// and every gradient against fp64.
+// `coda check --layer`: a whole layer, forward and backward, by the catalogue's operations, every
+// result and every gradient against fp64.
 #pragma once
 #include "coda/tools/check.h"
 #include "coda/tools/layer_calls.h"

@@ -1,6 +1,8 @@
 // A case of cross-entropy with its tensors, and what has to come out of it, in fp64 or as the
 // unfused computation rounds it.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <random>
 #include <vector>
@@ -18,10 +20,10 @@ struct CrossEntropyShape {
 };
 
 struct CrossEntropyWant {
-  reference::Array lse, loss;             // [1, M]
-  double total = 0;                       // of the loss
-  reference::Array dx, dweight, dots;     // [M, h], [V, h], [1, M]
-  reference::Array dot_terms;             // [1, M]: Σ |z·dz|, of which dots may be a small rest
+  reference::Array lse, loss;          // [1, M]
+  double total = 0;                    // of the loss
+  reference::Array dx, dweight, dots;  // [M, h], [V, h], [1, M]
+  reference::Array dot_terms;          // [1, M]: Σ |z·dz|, of which dots may be a small rest
 };
 
 template <class T>
@@ -146,6 +148,29 @@ class CrossEntropyCase {
   std::mt19937 random_;
   std::normal_distribution<double> normal_;
   reference::Arrays in_;
+};
+
+// RMS error at most twice that of the unfused computation, plus 2^-24·√K of the RMS value, or of
+// that of the terms where they cancel.
+struct Errors {
+  double error = 0, unfused = 0, value = 0;
+
+  template <class T>
+  void add(const std::vector<T>& got, const reference::Array& want, const reference::Array& rounded,
+           const reference::Array& terms = {}) {
+    ASSERT_EQ(static_cast<int64_t>(got.size()), want.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double x = to_float(got[i]), y = want.values[i];
+      const double term = terms.size() > 0 ? terms.values[i] : y;
+      error += (x - y) * (x - y);
+      unfused += (rounded.values[i] - y) * (rounded.values[i] - y);
+      value += term * term;
+    }
+  }
+  void expect_small(const char* name, int64_t K) const {
+    const double floor = std::sqrt(static_cast<double>(K) * value) * 0x1p-24;
+    EXPECT_LE(std::sqrt(error), 2 * std::sqrt(unfused) + floor) << name << ", value " << value;
+  }
 };
 
 }  // namespace coda::catalogue

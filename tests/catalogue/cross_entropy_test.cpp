@@ -40,8 +40,8 @@ struct Results {
         dots(static_cast<size_t>((policy == Policy::kRecompute ? (s.V + 127) / 128 : 1) * s.M),
              kNan),
         dx_sum(policy == Policy::kRecompute ? static_cast<size_t>(s.M * s.h) : 0, kNan),
-        dx(policy == Policy::kRecompute ? 0 : static_cast<size_t>(s.M * s.h),
-           from_float<T>(kNan)) {}
+        dx(policy == Policy::kRecompute ? 0 : static_cast<size_t>(s.M * s.h), from_float<T>(kNan)) {
+  }
 
   std::vector<float> loss, lse, dweight, dots, dx_sum;
   std::vector<T> dx;
@@ -63,8 +63,7 @@ Results<T> run(const CrossEntropyCase<T>& c, const CrossEntropyShape& s, Policy 
   }
   if (s.norm) g.dots = {r.dots.data(), policy == Policy::kRecompute ? (s.V + 127) / 128 : 1, s.M};
   if (policy == Policy::kDuringForward) {
-    const Workspace workspace(
-        cross_entropy_with_gradients_bytes(s.M, s.V, chunk, dtype_of<T>));
+    const Workspace workspace(cross_entropy_with_gradients_bytes(s.M, s.V, chunk, dtype_of<T>));
     cross_entropy_with_gradients({}, p, outputs, g, chunk, workspace.view());
     return r;
   }
@@ -82,39 +81,16 @@ Results<T> run(const CrossEntropyCase<T>& c, const CrossEntropyShape& s, Policy 
   return r;
 }
 
-// RMS error at most twice that of the unfused computation, plus 2^-24·√K of the RMS value, or of
-// that of the terms where they cancel.
-struct Errors {
-  double error = 0, unfused = 0, value = 0;
-
-  template <class T>
-  void add(const std::vector<T>& got, const Array& want, const Array& rounded,
-           const Array& terms = {}) {
-    ASSERT_EQ(static_cast<int64_t>(got.size()), want.size());
-    for (size_t i = 0; i < got.size(); ++i) {
-      const double x = to_float(got[i]), y = want.values[i];
-      const double term = terms.size() > 0 ? terms.values[i] : y;
-      error += (x - y) * (x - y);
-      unfused += (rounded.values[i] - y) * (rounded.values[i] - y);
-      value += term * term;
-    }
-  }
-  void expect_small(const char* name, int64_t K) const {
-    const double floor = std::sqrt(static_cast<double>(K) * value) * 0x1p-24;
-    EXPECT_LE(std::sqrt(error), 2 * std::sqrt(unfused) + floor) << name << ", value " << value;
-  }
-};
-
 // Of few rows several draws: the errors of a few numbers say little.
 template <class T>
 void check(const CrossEntropyShape& s, const CrossEntropyOptions& options, Policy policy,
            int64_t chunk) {
-  SCOPED_TRACE(testing::Message()
-               << "M=" << s.M << " V=" << s.V << " h=" << s.h << " norm=" << s.norm << " cap="
-               << options.soft_cap << " z_loss=" << options.z_loss << " smoothing="
-               << options.smoothing << " reduction=" << static_cast<int>(options.reduction)
-               << " policy=" << static_cast<int>(policy) << " chunk=" << chunk
-               << " bytes=" << sizeof(T));
+  SCOPED_TRACE(testing::Message() << "M=" << s.M << " V=" << s.V << " h=" << s.h
+                                  << " norm=" << s.norm << " cap=" << options.soft_cap << " z_loss="
+                                  << options.z_loss << " smoothing=" << options.smoothing
+                                  << " reduction=" << static_cast<int>(options.reduction)
+                                  << " policy=" << static_cast<int>(policy) << " chunk=" << chunk
+                                  << " bytes=" << sizeof(T));
   Errors lse, loss, dweight, dx, dots;
   for (int64_t done = 0, seed = 1; done < 32; done += s.M, ++seed) {
     const CrossEntropyCase<T> c(s, options, static_cast<uint32_t>(seed));

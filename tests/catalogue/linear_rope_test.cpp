@@ -1,5 +1,5 @@
-// linear_rope beside plain fp64 loops: angles at large positions, tables, grouped heads; and calls that
-// must be refused.
+// linear_rope beside plain fp64 loops: angles at large positions, tables, grouped heads; and calls
+// that must be refused.
 #include "coda/catalogue/linear_rope.h"
 
 #include <cmath>

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <random>
+#include <span>
 
 #include "coda/catalogue/activation_reference.h"
 #include "coda/catalogue/linear_norm_backward.h"
@@ -39,9 +40,6 @@ struct Floats {
   }
   Matrix<float> view() { return {values.data(), rows, columns}; }
   Matrix<const float> view() const { return {values.data(), rows, columns}; }
-  Matrix<const float> slice(int64_t begin, int64_t count) const {  // of the rows
-    return {values.data() + begin * columns, count, columns};
-  }
 };
 
 Array random_array(int64_t rows, int64_t columns, double scale, uint32_t seed) {
@@ -73,7 +71,8 @@ class MlpGradient : public testing::TestWithParam<Activation> {
   void expect_gradient(const char* name, Array& parameter, const Floats& got) {
     constexpr double kStep = 1e-5;
     ASSERT_EQ(got.values.size(), parameter.values.size()) << name;
-    for (size_t i = 0; i < got.values.size(); ++i) {
+    const size_t step = got.values.size() > 1000 ? 7 : 1;  // of a weight one in so many
+    for (size_t i = 0; i < got.values.size(); i += step) {
       const double value = parameter.values[i];
       parameter.values[i] = value + kStep;
       const double above = loss(p, weights, f);

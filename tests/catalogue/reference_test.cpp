@@ -1,6 +1,7 @@
 // The catalogue's formulas on examples small enough to work out by hand, in fp64 and unfused.
 #include <gtest/gtest.h>
 
+#include "coda/catalogue/linear_cross_entropy_backward_reference.h"
 #include "coda/catalogue/linear_reference.h"
 #include "coda/catalogue/linear_residual_norm_reference.h"
 #include "coda/catalogue/linear_rope_reference.h"
@@ -133,10 +134,57 @@ TEST(Reference, LinearRopeNormalisesHeads) {
                   {"norm_epsilon", 12.5}};
   const Arrays out = linear_rope_reference(in, {});
   EXPECT_EQ(out.at("z"), (Array{{3, 4, 0, 2, 5, 6}}));
-  EXPECT_EQ(out.at("out")(0, 0), 3);  // (9 + 16) / 2 + 12.5 = 25
-  EXPECT_EQ(out.at("out")(0, 1), 8);
-  EXPECT_EQ(out.at("out")(0, 3), 6 / std::sqrt(14.5));
+  EXPECT_DOUBLE_EQ(out.at("out")(0, 0), 3);  // (9 + 16) / 2 + 12.5 = 25
+  EXPECT_DOUBLE_EQ(out.at("out")(0, 1), 8);
+  EXPECT_DOUBLE_EQ(out.at("out")(0, 3), 6 / std::sqrt(14.5));
   EXPECT_EQ(out.at("out")(0, 5), 6);
+}
+
+TEST(Reference, LinearCrossEntropy) {
+  Arrays in{{"A", {{1}, {2}}}, {"B", {{0}, {1}, {-1}}}, {"target", {{1, 5}}}};
+  Arrays out = linear_cross_entropy_reference(in, {});
+  EXPECT_EQ(out.at("logits"), (Array{{0, 1, -1}, {0, 2, -2}}));
+  EXPECT_EQ(out.at("sums.0"), (Array{{1, 2}}));
+  EXPECT_NEAR(out.at("sums.1")(0, 0), 1 + std::exp(-1) + std::exp(-2), 1e-15);
+  EXPECT_EQ(out.at("sums.2"), (Array{{0, 0}}));
+  EXPECT_EQ(out.at("sums.3"), (Array{{1, 0}}));  // 5 is no column
+  in["soft_cap"] = 2.0;
+  in["segments.N"] = Array{{2, 1}};
+  out = linear_cross_entropy_reference(in, {});
+  EXPECT_NEAR(out.at("logits")(0, 1), 2 * std::tanh(0.5), 1e-15);
+  EXPECT_NEAR(out.at("sums.0")(1, 1), 2 * std::tanh(-1.0), 1e-15);
+  in["capped"] = 0.0;
+  EXPECT_EQ(linear_cross_entropy_reference(in, {}).at("logits"), (Array{{0, 1, -1}, {0, 2, -2}}));
+}
+
+TEST(Reference, LinearCrossEntropyHasAPartialPer128Columns) {
+  const Arrays in{{"A", Array(1, 1, 1.0)}, {"B", Array(129, 1, 1.0)}, {"target", {{128}}}};
+  const Arrays out = linear_cross_entropy_reference(in, {});
+  EXPECT_EQ(out.at("sums.1"), (Array{{128}, {1}}));
+  EXPECT_EQ(out.at("sums.3"), (Array{{0}, {1}}));
+}
+
+TEST(Reference, LinearCrossEntropyBackward) {
+  // Two equal logits of 1: p = ½ each.
+  Arrays in{{"A", {{1}}}, {"B", {{1}, {1}}}, {"target", {{1}}}, {"lse", {{1 + std::log(2.0)}}}};
+  Arrays out = linear_cross_entropy_backward_reference(in, {});
+  EXPECT_NEAR(out.at("out")(0, 0), 0.5, 1e-15);
+  EXPECT_NEAR(out.at("out")(0, 1), -0.5, 1e-15);
+  EXPECT_NEAR(out.at("dots")(0, 0), 0, 1e-15);
+  in["on_target"] = 0.8;
+  in["elsewhere"] = 0.1;
+  in["scale"] = 10.0;
+  in["rstd"] = Array{{0.25}};
+  in["rstd.width"] = 1.0;
+  in["rstd.epsilon"] = 0.0;
+  in["A"] = Array{{0.5}};
+  out = linear_cross_entropy_backward_reference(in, {});
+  EXPECT_NEAR(out.at("out")(0, 0), 8, 1e-14);  // rstd·(½ - 0.1)·10
+  EXPECT_NEAR(out.at("out")(0, 1), -8, 1e-14);
+  in["first_column"] = 1.0;
+  EXPECT_NEAR(linear_cross_entropy_backward_reference(in, {}).at("out")(0, 0), -8, 1e-14);
+  in["ignore_index"] = 1.0;
+  EXPECT_EQ(linear_cross_entropy_backward_reference(in, {}).at("out"), (Array{{0, 0}}));
 }
 
 }  // namespace

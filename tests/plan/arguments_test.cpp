@@ -29,15 +29,13 @@ int largest_shared(KernelList<K...>) {
 
 TEST(Manifest, StaysSmall) {
   using namespace catalogue;
-  const int kernels = count_all<Linear<bf16>, Linear<fp16>, Linear<float>, LinearResidualNorm<bf16>,
-                                LinearResidualNorm<fp16>, LinearResidualNorm<bf16, float>,
-                                LinearResidualNormFolded<bf16>, LinearResidualNormFolded<fp16>,
-                                LinearResidualNormFolded<bf16, float>, LinearSwiglu<bf16>,
-                                LinearSwiglu<fp16>, LinearSwigluBackward<bf16>,
-                                LinearNormBackward<bf16>, LinearNormBackwardFolded<bf16>,
-                                LinearWeightGrad<bf16>, LinearWeightGrad<fp16>,
-                                LinearWeightGrad<float>, LinearWeightGradFolded<bf16>,
-                                LinearWeightGradFolded<float, bf16>>();
+  const int kernels = count_all<
+      Linear<bf16>, Linear<fp16>, Linear<float>, LinearResidualNorm<bf16>, LinearResidualNorm<fp16>,
+      LinearResidualNorm<bf16, float>, LinearResidualNormFolded<bf16>,
+      LinearResidualNormFolded<fp16>, LinearResidualNormFolded<bf16, float>, LinearSwiglu<bf16>,
+      LinearSwiglu<fp16>, LinearSwigluBackward<bf16>, LinearNormBackward<bf16>,
+      LinearNormBackwardFolded<bf16>, LinearWeightGrad<bf16>, LinearWeightGrad<fp16>,
+      LinearWeightGrad<float>, LinearWeightGradFolded<bf16>, LinearWeightGradFolded<float, bf16>>();
   EXPECT_LE(kernels, 280);
   EXPECT_GE(kernels, 30);
 }

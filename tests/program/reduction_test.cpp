@@ -18,6 +18,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
+static_assert(CombinesAll<LogSumExp> && !CombinesAll<Sum> && !CombinesAll<Moments>);
 static_assert(Reduction<Sum> && Reduction<Max> && Reduction<LogSumExp> && Reduction<Moments>);
 static_assert(!Reduction<int> && !Reduction<ReciprocalRms>);
 
@@ -124,6 +125,34 @@ TEST(ReductionTest, EmptyFoldsAreTheIdentity) {
   const auto two = LogSumExp::combine(LogSumExp::identity<float>(), LogSumExp::identity<float>());
   EXPECT_EQ(two.max, -kInfinity);
   EXPECT_EQ(two.sum, 0.0f);
+}
+
+// All at once, the same as one after the other.
+RC_GTEST_PROP(ReductionTest, LogSumExpCombinesAll, ()) {
+  const auto drawn = *rc::gen::container<std::vector<int>>(9, rc::gen::inRange(-200, 200));
+  LogSumExp::State<float> running = LogSumExp::lift(static_cast<float>(drawn[8]) / 8), more[8];
+  auto in_order = running;
+  for (size_t i = 0; i < 8; ++i) {
+    more[i] = LogSumExp::lift(static_cast<float>(drawn[i]) / 8);
+    in_order = LogSumExp::combine(in_order, more[i]);
+  }
+  const auto at_once = LogSumExp::combine_all(running, more);
+  RC_ASSERT(at_once.max == in_order.max);
+  RC_ASSERT(std::abs(at_once.sum - in_order.sum) <= 1e-6f * in_order.sum);
+}
+
+TEST(ReductionTest, LogSumExpCombinesAllWithInfinities) {
+  using State = LogSumExp::State<float>;
+  const auto nothing = LogSumExp::identity<float>();
+  const State none[2] = {nothing, nothing};
+  EXPECT_EQ(LogSumExp::finish(LogSumExp::combine_all(nothing, none)), -kInfinity);
+  const State low[2] = {LogSumExp::lift(-kInfinity), nothing};
+  EXPECT_EQ(LogSumExp::finish(LogSumExp::combine_all(nothing, low)), -kInfinity);
+  EXPECT_EQ(LogSumExp::finish(LogSumExp::combine_all(LogSumExp::lift(3.0f), low)), 3.0f);
+  const State high[2] = {LogSumExp::lift(-kInfinity), LogSumExp::lift(kInfinity)};
+  EXPECT_EQ(LogSumExp::finish(LogSumExp::combine_all(LogSumExp::lift(3.0f), high)), kInfinity);
+  const State nan[2] = {LogSumExp::lift(kNan), LogSumExp::lift(kInfinity)};
+  EXPECT_TRUE(std::isnan(LogSumExp::finish(LogSumExp::combine_all(nothing, nan))));
 }
 
 TEST(ReductionTest, LogSumExpWithInfinities) {

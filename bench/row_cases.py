@@ -1,0 +1,97 @@
+"""The operations without a GEMM beside PyTorch, as cases.py has the others."""
+
+import torch
+from cases import Case, Maker, factor, parts, rstd_of, squares_of, wide
+from torch_layer import rotate
+
+
+def embedding_norm(make: Maker, M: int, h: int, vocabulary: int) -> Case:
+    table, gamma = make.normal(vocabulary, h), make.gamma(h)
+    tokens = torch.randint(vocabulary, (M,), device=make.device)
+    out, scaled, squares = make.empty(M, h), make.empty(M, h), make.partials(parts(h), M)
+
+    def coda(run):
+        ports = dict(table=table, tokens=tokens, gamma=gamma)
+        ports |= dict(out=out, scaled=scaled, squares=squares)
+        run("embedding_norm", make.type, None, None, **ports)
+        return dict(out=out, scaled=scaled, squares=squares.sum(0))
+
+    def function(v):
+        x = v["table"][tokens]
+        return dict(out=x, scaled=x * v["gamma"], squares=wide(x).square().sum(1))
+
+    inputs = dict(table=table, gamma=gamma)
+    return Case("embedding_norm", make.type, inputs, function, coda, None)
+
+
+def embedding_backward(make: Maker, M: int, h: int, vocabulary: int) -> Case:
+    dx, out = make.normal(M, h), make.empty(vocabulary, h)
+    tokens = torch.randint(vocabulary, (M,), device=make.device)
+
+    def coda(run):
+        run("embedding_backward", make.type, None, None, dx=dx, tokens=tokens, out=out)
+        return dict(out=out)
+
+    def function(v):
+        start = torch.zeros(vocabulary, h, dtype=v["dx"].dtype, device=make.device)
+        return dict(out=start.index_add(0, tokens, v["dx"]))
+
+    return Case("embedding_backward", make.type, dict(dx=dx), function, coda, None)
+
+
+def rope_backward(make: Maker, M: int, heads: int, kv_heads: int, d: int, h: int) -> Case:
+    widths = [n * d for n in (heads, kv_heads, kv_heads)]
+    y, dy = ([make.normal(M, n) for n in widths] for _ in range(2))
+    dz, sums = [make.empty(M, n) for n in widths], make.partials(heads + 2 * kv_heads, M)
+    squares = squares_of(make.normal(M, h))
+    steps = -torch.arange(0, d, 2, dtype=torch.float64) / d
+    inv_freq = (10000.0**steps).float().to(make.device)
+    positions = torch.arange(M, device=make.device, dtype=torch.int64)
+    angle = torch.outer(positions.double(), inv_freq.double())[:, None, :]
+
+    def coda(run):
+        ports = dict(zip(("q", "k", "v"), y)) | dict(zip(("dq", "dk", "dv"), dy))
+        ports |= dict(zip(("dzq", "dzk", "dzv"), dz)) | factor(h, squares)
+        ports |= dict(positions=positions, inv_freq=inv_freq, sums=sums, head_dim=float(d))
+        run("rope_backward", make.type, None, None, **ports)
+        return dict(zip(("dzq", "dzk", "dzv"), dz)) | dict(sums=sums.sum(0))
+
+    def function(v):
+        dtype = v["dq"].dtype
+        cos, sin = v["cos"].to(dtype), -v["sin"].to(dtype)  # backwards
+        turned = [rotate(v["dq"], cos, sin, d), rotate(v["dk"], cos, sin, d), v["dv"]]
+        r = rstd_of(v["squares"], h)
+        results = {f"dz{n}": (wide(t) * r).to(dtype) for n, t in zip("qkv", turned)}
+        return results | dict(sums=sum((wide(v[n]) * wide(v["d" + n])).sum(1) for n in "qkv"))
+
+    inputs = dict(zip("qkv", y)) | {f"d{n}": t for n, t in zip("qkv", dy)}
+    inputs |= dict(cos=angle.cos(), sin=angle.sin(), squares=squares)
+    return Case("rope_backward", make.type, inputs, function, coda, None)
+
+
+def fold_norm_weight(make: Maker, N: int, K: int) -> Case:
+    weight, gamma, out = make.weight(N, K), make.gamma(K), make.empty(N, K)
+
+    def coda(run):
+        run("fold_norm_weight", make.type, None, None, weight=weight, gamma=gamma, out=out)
+        return dict(out=out)
+
+    def function(v):
+        return dict(out=v["weight"] * v["gamma"])
+
+    inputs = dict(weight=weight, gamma=gamma)
+    return Case("fold_norm_weight", make.type, inputs, function, coda, None)
+
+
+def finish_columns(make: Maker, count: int, N: int) -> Case:
+    partials, out = torch.randn(count, N, device=make.device), make.empty(N)
+
+    def coda(run):
+        run("finish_columns", make.type, None, None, partials=partials, out=out)
+        return dict(out=out)
+
+    def function(v):
+        sums = v["partials"].sum(0)
+        return dict(out=sums if sums.element_size() > 4 else sums.to(make.dtype))
+
+    return Case("finish_columns", make.type, dict(partials=partials), function, coda, None)

@@ -1,0 +1,237 @@
+// Row operations turn down what does not fit, before anything is written: in C++, and by name.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "coda/catalogue/operation.h"
+#include "coda/rows/embedding_backward.h"
+#include "coda/rows/embedding_norm.h"
+#include "coda/rows/finish_columns.h"
+#include "coda/rows/fold_norm_weight.h"
+#include "coda/rows/rope_backward.h"
+#include "tests/program/expect_error.h"
+
+namespace coda {
+namespace {
+
+constexpr float kUntouched = 77;
+
+// Tensors of fp32, alive as long as the test; outputs hold kUntouched.
+class Tensors {
+ public:
+  TensorView matrix(int64_t rows, int64_t columns, float value = 1) {
+    auto& data =
+        floats_.emplace_back(std::vector<float>(static_cast<size_t>(rows * columns), value));
+    return erase(Matrix<float>(data.data(), rows, columns));
+  }
+  TensorView out(int64_t rows, int64_t columns) { return matrix(rows, columns, kUntouched); }
+  TensorView integers(std::vector<int64_t> values) {
+    auto& data = integers_.emplace_back(std::move(values));
+    return erase(Matrix<int64_t>(data.data(), 1, static_cast<int64_t>(data.size())));
+  }
+
+ private:
+  std::vector<std::vector<float>> floats_;
+  std::vector<std::vector<int64_t>> integers_;
+};
+
+void expect_untouched(const TensorView& view) {
+  const auto* data = static_cast<const float*>(view.data);
+  for (int64_t i = 0; i < view.rows * view.columns; ++i) ASSERT_EQ(data[i], kUntouched);
+}
+
+class EmbeddingNorm : public testing::Test {
+ protected:
+  void expect(const std::function<void(row::EmbeddingNormArguments&)>& spoil,
+              std::initializer_list<std::string> texts) {
+    row::EmbeddingNormArguments a{t.matrix(5, 80), t.integers({0, 4, 2}), t.out(3, 80),
+                                  t.out(2, 3)};
+    spoil(a);
+    expect_error([&] { cpu::embedding_norm(a); }, texts);
+    if (a.out.rows == 3 && a.out.dtype == DType::kFp32) expect_untouched(a.out);
+  }
+  Tensors t;
+};
+
+TEST_F(EmbeddingNorm, TokenOutOfRange) {
+  expect([&](auto& a) { a.tokens = t.integers({0, 5, 1}); },
+         {"embedding_norm: argument 'tokens'", "from 0 to 4", "got 5 at 1"});
+  expect([&](auto& a) { a.tokens = t.integers({0, 1, -1}); }, {"'tokens'", "got -1 at 2"});
+  expect([&](auto& a) { a.tokens = t.integers({0, std::numeric_limits<int64_t>::max(), 1}); },
+         {"'tokens'", "9223372036854775807"});
+}
+
+TEST_F(EmbeddingNorm, ShapesAndTypes) {
+  expect([&](auto& a) { a.out = t.out(3, 79); }, {"'out'", "[3, 80]", "[3, 79]"});
+  expect([&](auto& a) { a.squares = t.out(1, 3); }, {"'squares'", "[2, 3]", "[1, 3]"});
+  expect([&](auto& a) { a.tokens = t.matrix(1, 3); }, {"'tokens'", "int32 or int64", "fp32"});
+  expect([&](auto& a) { a.table.dtype = DType::kInt32; }, {"'table'", "bf16 or fp16 or fp32"});
+  expect([&](auto& a) { a.table.ld = 79; }, {"'table'", "leading dimension of at least 80", "79"});
+  expect([&](auto& a) { a.table.data = nullptr; }, {"'table'", "a null pointer"});
+  expect([&](auto& a) { a.table.major = Major::kColumn; }, {"'table'", "row-major"});
+  expect([&](auto& a) { a.table.ld = int64_t{1} << 61; }, {"'table'", "memory can hold"});
+  expect([&](auto& a) { a.table.data = static_cast<const char*>(a.table.data) + 1; },
+         {"'table'", "aligned to 4 bytes"});
+}
+
+TEST_F(EmbeddingNorm, GammaGoesWithItsOutput) {
+  expect([&](auto& a) { a.gamma = t.matrix(1, 80); }, {"'gamma'", "'scaled' beside it", "nothing"});
+  expect([&](auto& a) { a.scaled = t.out(3, 80); }, {"'gamma'", "beside 'scaled'", "nothing"});
+  expect(
+      [&](auto& a) {
+        a.gamma = t.matrix(1, 79);
+        a.scaled = t.out(3, 80);
+      },
+      {"'gamma'", "[1, 80]", "[1, 79]"});
+}
+
+TEST_F(EmbeddingNorm, OutputsLieApart) {
+  expect([&](auto& a) { a.table = a.out; }, {"'out'", "memory apart from 'table'"});
+  row::EmbeddingNormArguments a{t.matrix(5, 80), t.integers({0}), t.out(1, 80), t.out(2, 1)};
+  expect_error([&] { cpu::embedding_norm(a, -1); }, {"'threads'", "-1"});
+}
+
+TEST(FoldNormWeight, BadInput) {
+  Tensors t;
+  const TensorView weight = t.matrix(4, 6), gamma = t.matrix(1, 6), out = t.out(4, 6);
+  const auto fails = [&](const row::FoldNormWeightArguments& a,
+                         std::initializer_list<std::string> texts) {
+    expect_error([&] { cpu::fold_norm_weight(a); }, texts);
+    expect_untouched(out);
+  };
+  fails({weight, t.matrix(1, 5), out}, {"fold_norm_weight: argument 'gamma'", "[1, 6]", "[1, 5]"});
+  TensorView half = gamma;
+  half.dtype = DType::kBf16;
+  half.element_bytes = 2;
+  fails({weight, half, out}, {"'gamma'", "fp32", "bf16"});
+  TensorView shifted = out;
+  shifted.rows = 3;
+  fails({weight, gamma, shifted}, {"'out'", "[4, 6]", "[3, 6]"});
+  TensorView later = weight;  // not exactly the memory of weight
+  later.data = static_cast<const float*>(weight.data) + 1;
+  fails({weight, gamma, later}, {"'out'", "memory apart from 'weight'"});
+}
+
+TEST(FinishColumns, BadInput) {
+  Tensors t;
+  const TensorView partials = t.matrix(3, 7), out = t.out(1, 7);
+  expect_error([&] { cpu::finish_columns({partials, t.out(1, 6)}); },
+               {"finish_columns: argument 'out'", "[1, 7]", "[1, 6]"});
+  TensorView half = out;
+  half.dtype = DType::kFp16;
+  half.element_bytes = 2;
+  expect_error([&] { cpu::finish_columns({partials, half}); }, {"'out'", "fp32 or bf16", "fp16"});
+  expect_untouched(out);
+}
+
+TEST(EmbeddingBackward, BadInput) {
+  Tensors t;
+  const TensorView dx = t.matrix(2, 7), out = t.out(3, 7);
+  const auto fails = [&](const row::EmbeddingBackwardArguments& a,
+                         std::initializer_list<std::string> texts) {
+    expect_error([&] { cpu::embedding_backward(a); }, texts);
+    expect_untouched(out);
+  };
+  fails({dx, t.integers({0, 3}), out}, {"embedding_backward: argument 'tokens'", "got 3 at 1"});
+  fails({dx, t.integers({0}), out}, {"'dx'", "[1, 7]", "[2, 7]"});
+  fails({dx, t.integers({0, 1}), t.out(3, 6)}, {"'out'", "[3, 7]", "[3, 6]"});
+  fails({dx, t.integers({0, 1}), t.out(0, 7)}, {"'out'", "at least one row"});
+}
+
+class RopeBackward : public testing::Test {
+ protected:
+  static constexpr int64_t kRows = 3, kHeadDim = 6;
+
+  row::RopeBackwardArguments good() {
+    const auto segment = [&](int64_t heads) -> row::RopeBackwardSegment {
+      const int64_t columns = heads * kHeadDim;
+      return {t.matrix(kRows, columns), t.matrix(kRows, columns), t.out(kRows, columns)};
+    };
+    row::RopeBackwardArguments a;
+    a.q = segment(4);
+    a.k = segment(2);
+    a.v = segment(2);
+    a.positions = t.integers({0, 1, 2});
+    a.rstd = t.matrix(2, kRows);
+    a.rstd_width = 128;
+    a.sums = t.out(8, kRows);
+    a.head_dim = kHeadDim;
+    a.inv_freq = t.matrix(1, kHeadDim / 2);
+    return a;
+  }
+  void expect(const std::function<void(row::RopeBackwardArguments&)>& spoil,
+              std::initializer_list<std::string> texts) {
+    row::RopeBackwardArguments a = good();
+    const TensorView dz = a.q.dz;
+    spoil(a);
+    expect_error([&] { cpu::rope_backward(a); }, texts);
+    expect_untouched(dz);
+  }
+  Tensors t;
+};
+
+TEST_F(RopeBackward, HeadsDoNotFit) {
+  EXPECT_NO_THROW(cpu::rope_backward(good()));
+  expect([](auto& a) { a.head_dim = 3; }, {"rope_backward: argument 'head_dim'", "even", "3"});
+  expect([](auto& a) { a.head_dim = 0; }, {"'head_dim'", "even", "0"});
+  expect([](auto& a) { a.head_dim = 8; }, {"'dk'", "whole heads of 8", "12"});
+  expect([](auto& a) { a.head_dim = 10; }, {"'dq'", "whole heads of 10", "24"});
+  expect([&](auto& a) { a.q = {t.matrix(3, 18), t.matrix(3, 18), t.out(3, 18)}; },
+         {"'dq'", "a multiple of the 2 heads", "3 heads"});
+  expect([&](auto& a) { a.v = {t.matrix(3, 6), t.matrix(3, 6), t.out(3, 6)}; },
+         {"'dv'", "as many columns as dk"});
+  expect([&](auto& a) { a.sums = t.out(6, 3); }, {"'sums'", "[8, 3]", "[6, 3]"});
+}
+
+TEST_F(RopeBackward, AnglesDoNotFit) {
+  expect([](auto& a) { a.inv_freq.reset(); }, {"'inv_freq'", "either", "neither"});
+  expect([&](auto& a) { a.cosines = t.matrix(9, 3); }, {"'cos'", "'sin' beside it"});
+  expect([&](auto& a) { a.cosines = a.sines = t.matrix(9, 3); }, {"'inv_freq'", "either", "both"});
+  expect([&](auto& a) { a.inv_freq = t.matrix(1, 6); }, {"'inv_freq'", "[1, 3]", "[1, 6]"});
+  expect(
+      [&](auto& a) {
+        a.inv_freq.reset();
+        a.cosines = a.sines = t.matrix(2, 3);
+      },
+      {"'positions'", "below the tables' 2 rows", "2 at 2"});
+  expect([](auto& a) { a.scale = std::numeric_limits<double>::infinity(); }, {"'scale'", "inf"});
+}
+
+TEST_F(RopeBackward, NormsAndBiasesDoNotFit) {
+  expect([&](auto& a) { a.q.norm = t.matrix(1, 5); }, {"'q_norm'", "[1, 6]", "[1, 5]"});
+  expect([&](auto& a) { a.q.dnorm = t.out(1, 24); }, {"'dq_norm'", "'q_norm' beside it"});
+  expect([&](auto& a) { a.v.norm = t.matrix(1, 6); }, {"'v_norm'", "not normalised"});
+  expect([&](auto& a) { a.k.bias = t.matrix(1, 24); }, {"'bias_k'", "[1, 12]", "[1, 24]"});
+  expect([&](auto& a) { a.k.dbias = t.out(2, 12); }, {"'dbias_k'", "[1, 12]", "[2, 12]"});
+  expect([](auto& a) { a.rstd_width = 0; }, {"'rstd.width'", "above 0"});
+  expect([](auto& a) { a.rstd_epsilon = -1; }, {"'rstd.epsilon'", "0 or more"});
+  expect([](auto& a) { a.k.dz = a.q.dz; }, {"'dzk'", "[3, 12]"});
+  expect([](auto& a) { a.k.dz = a.v.dz; }, {"memory apart from"});
+}
+
+TEST(ByName, BadInput) {
+  Tensors t;
+  const TensorView partials = t.matrix(3, 7), out = t.out(1, 7);
+  const catalogue::Variant& variant =
+      find_variant(catalogue::find_operation("finish_columns"), "fp32");
+  const auto fails = [&](const std::vector<Argument>& arguments,
+                         std::initializer_list<std::string> texts) {
+    expect_error([&] { variant.run_cpu({{}, {}, arguments}, {}); }, texts);
+    expect_untouched(out);
+  };
+  const Argument p{"partials", {partials}, 0}, o{"out", {out}, 0};
+  fails({p}, {"finish_columns: argument 'out'", "a tensor", "nothing"});
+  fails({p, o, {"acumulate", {}, 1}}, {"'acumulate'", "one of partials, out, accumulate"});
+  fails({p, o, {"accumulate", {}, 2}}, {"'accumulate'", "0 or 1", "2"});
+  fails({p, o, {"accumulate", {partials}, 0}}, {"'accumulate'", "a number", "a tensor"});
+  fails({p, p, o}, {"'partials'", "several"});
+  fails({p, {"out", {}, 3}}, {"'out'", "a tensor [N]", "a number"});
+  const catalogue::Variant& rope = find_variant(catalogue::find_operation("rope_backward"), "fp32");
+  expect_error([&] { rope.run_cpu({{}, {}, {{"dq", {partials}, 0}}}, {}); },
+               {"rope_backward: argument 'q'", "nothing"});
+}
+
+}  // namespace
+}  // namespace coda
