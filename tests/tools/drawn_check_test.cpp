@@ -1,5 +1,5 @@
-// `coda check` finds mistakes of an operation that draws its own cases: out += 2·x, one mistake at a
-// time.
+// `coda check` finds mistakes of an operation that draws its own cases: out += 2·x, with one
+// mistake at a time.
 #include <gtest/gtest.h>
 
 #include "coda/catalogue/row_operation.h"
