@@ -1,9 +1,10 @@
-/* The C interface: runs an operation of the catalogue by name on tensors that the caller owns, on the
- * CPU or on a Hopper GPU. coda_operation_name() and its neighbours, or `coda list`, say what there is.
- * Nothing is thrown across: a function gives a status, and coda_last_error() says what was expected and
- * what came. Everything is checked before anything is written. Calls from several threads are
- * independent. Within a major version of libcoda, structures keep their layout; those with a `size`
- * may get further members at their end, which a caller compiled earlier leaves at zero. */
+/* The C interface: runs an operation of the catalogue by name on tensors that the caller owns,
+ * on the CPU or on a Hopper GPU. coda_operation_name() and its neighbours, or `coda list`, say
+ * what there is. Nothing is thrown across: a function gives a status, and coda_last_error() says
+ * what was expected and what came. Everything is checked before anything is written. Calls from
+ * several threads are independent. Within a major version of libcoda, structures keep their
+ * layout; those with a `size` may get further members at their end, which a caller compiled
+ * earlier leaves at zero. */
 #ifndef CODA_CODA_H_
 #define CODA_CODA_H_
 
@@ -78,9 +79,10 @@ typedef struct coda_options {
   int32_t device;  /* a coda_device; all tensors are in its memory */
   int32_t threads; /* CPU; 0: OpenMP's default */
   const char* isa; /* CPU: "portable", "avx2", "avx512"; NULL: the widest one the processor has */
-  /* CUDA: the call is put on the stream (a cudaStream_t) and returns; nothing is allocated or waited
-   * for. What coda_workspace_bytes() asks for, aligned to 256 bytes and nobody else's until the call
-   * is done, lets long contractions be cut into slices; without it they stay whole. */
+  /* CUDA: the call is put on the stream (a cudaStream_t) and returns; nothing is allocated or
+   * waited for. What coda_workspace_bytes() asks for, aligned to 256 bytes and nobody else's
+   * until the call is done, lets long contractions be cut into slices; without it they stay
+   * whole. */
   void* stream; /* NULL: the default stream */
   void* workspace;
   int64_t workspace_bytes;
@@ -113,9 +115,9 @@ typedef enum coda_cross_entropy_step {
 } coda_cross_entropy_step;
 
 /* The loss of a language model's head on z = rstd * x W^T and its gradients, as a sequence of
- * operations; but for the step from logits, z never exists as a whole. A target that is neither a
- * column nor ignored is an error before anything is written on the CPU; on the GPU its loss is NaN and
- * *error becomes 1. */
+ * operations; but for the step from logits, z never exists as a whole. A target that is neither
+ * a column nor ignored is an error before anything is written on the CPU; on the GPU its loss is
+ * NaN and *error becomes 1. */
 typedef struct coda_cross_entropy {
   uint64_t size;                      /* sizeof(coda_cross_entropy) */
   int32_t step, reduction;            /* a coda_cross_entropy_step, a coda_loss_reduction */
@@ -156,8 +158,8 @@ CODA_API coda_status coda_run_cross_entropy(const coda_cross_entropy* call,
 CODA_API coda_status coda_cross_entropy_workspace_bytes(const coda_cross_entropy* call,
                                                         int64_t* bytes);
 
-/* What there is, counted from 0; NULL beyond the last one, or where a name is unknown. Parameters are
- * the numbers that finish a port from partials ("rstd.epsilon"). */
+/* What there is, counted from 0; NULL beyond the last one, or where a name is unknown.
+ * Parameters are the numbers that finish a port from partials ("rstd.epsilon"). */
 CODA_API const char* coda_operation_name(int32_t index);
 CODA_API const char* coda_variant_name(const char* operation, int32_t index);
 CODA_API const char* coda_parameter_name(const char* operation, const char* variant, int32_t index);

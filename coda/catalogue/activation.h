@@ -26,20 +26,40 @@ struct Activated {
   V value, slope;  // f(x) and f'(x)
 };
 
-template <AnyFragment V>
+template <class V>
+struct Sigmoids {
+  V plus, minus;  // σ(x) and σ(-x) = 1 - σ(x)
+};
+
+// kPrecise: the smaller one to full relative precision too.
+template <bool kPrecise, AnyFragment V>
+CODA_HD Sigmoids<V> sigmoids(const V& x) {
+  if constexpr (kPrecise) {
+    const V e = exp(-abs(x)), large = 1.0f / (1.0f + e), small = e * large;
+    return {select(x < 0.0f, small, large), select(x < 0.0f, large, small)};
+  } else {
+    const V s = sigmoid(x);
+    return {s, 1.0f - s};
+  }
+}
+
+// kPrecise: for results that are stored in fp32; what is rounded to fewer bits does not need it.
+template <bool kPrecise, AnyFragment V>
 CODA_HD Activated<V> activate_with_slope(Activation activation, const V& x) {
   if (activation == Activation::kSilu) {
-    const V s = sigmoid(x), value = x * s;
-    return {value, s + value * (1.0f - s)};
+    const auto s = sigmoids<kPrecise>(x);
+    const V value = x * s.plus;
+    return {value, fma(value, s.minus, s.plus)};
   }
   if (activation == Activation::kGelu) {
     const V cdf = 0.5f + 0.5f * erf(x * 0.70710678f);
-    return {x * cdf, cdf + x * (0.39894228f * exp(-0.5f * x * x))};
+    return {x * cdf, fma(x, 0.39894228f * exp(-0.5f * x * x), cdf)};
   }
   if (activation == Activation::kGeluTanh) {
     const V square = x * x;
-    const V s = sigmoid(1.59576912f * x * (1.0f + 0.044715f * square));
-    return {x * s, s + x * s * (1.0f - s) * (1.59576912f + 0.21406445f * square)};
+    const auto s = sigmoids<kPrecise>(x * fma(square, 0.07135482f, 1.59576912f));
+    const V value = x * s.plus, inner = fma(square, 0.21406445f, 1.59576912f);
+    return {value, fma(value * s.minus, inner, s.plus)};
   }
   return {relu(x), select(x <= 0.0f, 0.0f, V::constant(1.0f))};
 }

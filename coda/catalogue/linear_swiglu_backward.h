@@ -27,7 +27,7 @@ struct LinearSwigluBackward {
     const Activation kind = tile.choice(activation);
     const auto [dg, du, activated, dot] = map_lanes(
         [&](auto da, auto g, auto u, auto r) {
-          const auto f = activate_with_slope(kind, g);
+          const auto f = activate_with_slope<stdlib::is_same_v<T, float>>(kind, g);
           const auto dg = da * u * f.slope, du = da * f.value;
           return stdlib::array{dg * r, du * r, f.value * u, g * dg + u * du};
         },

@@ -1,6 +1,6 @@
 // da = A Bᵀ, dg = da·up·f'(gate), du = da·f(gate); dgate, dup: these times rstd; out = f(gate)·up;
 // dots = Σ gate·dg + up·du per 64 columns. Unfused: a linear, the products and the activation's
-// backward, each stored, then the row factor; the sums in fp32.
+// backward, each stored, then the row factor; the derivative and the sums in fp32.
 #pragma once
 #include "coda/catalogue/activation_reference.h"
 
@@ -13,7 +13,8 @@ inline reference::Arrays linear_swiglu_backward_reference(const reference::Array
   const Array &gate = in.at("gate"), &up = in.at("up");
   const Array da = round(round.matmul(in.at("A"), in.at("B")));
   const Array value = round(map(gate, f.value));
-  const Array dg = round(round(da * up) * map(gate, f.slope)), du = round(da * value);
+  const Array slope = round.as("dots", map(gate, f.slope));
+  const Array dg = round(round(da * up) * slope), du = round(da * value);
   Array rstd(1.0);
   if (in.contains("rstd")) {
     const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");

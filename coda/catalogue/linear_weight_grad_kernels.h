@@ -12,7 +12,7 @@ struct Manifest<catalogue::LinearWeightGrad<float>> {
   using Kernels =
       KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 4>, WeightGrad<P, bf16, 5>,
                  WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 5, kC>,
-                 WeightGrad<P, bf16, 1, kSquares>, WeightGrad<P, bf16, 1, kC | kSquares>,
+                 WeightGrad<P, bf16, 1, kSquares>, WeightGrad<P, bf16, 5, kC | kSquares>,
                  WeightGrad<P, fp16, 0>, WeightGrad<P, fp16, 4>, WeightGrad<P, fp16, 1, kC>>;
 };
 

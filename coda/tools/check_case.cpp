@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "coda/plan/grid.h"
 #include "coda/tools/random.h"
@@ -127,7 +128,8 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
     return draw_segments(random, extent, c.axis == axis ? count : 1, unit);
   };
   c.problem.rows = segments(Axis::kRows, shape.M, 1);
-  const int64_t unit = std::max(half, c.alignment / 2);  // elements of two bytes or four
+  const int64_t aligned = std::max<int64_t>(c.alignment / 2, 1);  // elements of two bytes or four
+  const int64_t unit = std::lcm(half, aligned);
   c.problem.columns = segments(Axis::kColumns, shape.N, unit);
   c.problem.contraction = segments(Axis::kContraction, shape.K, 1);
 }

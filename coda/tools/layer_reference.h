@@ -1,7 +1,7 @@
 // A LLaMA layer without attention in fp64, from the attention's output y and the residual stream x
-// to q, k and v of the next attention, and its gradients by the textbook's chain rule: the norms are
-// normalised, and none of the identities that coda's operations rest on is used. With rounding it
-// is the unfused computation of a framework.
+// to q, k and v of the next attention, and its gradients by the textbook's chain rule: the norms
+// are normalised, and none of the identities that coda's operations rest on is used. With rounding
+// it is the unfused computation of a framework.
 #pragma once
 #include "coda/reference/formula.h"
 
