@@ -35,7 +35,7 @@ CODA_HD auto map_lanes(F&& f, const First& first, const Rest&... rest) {
   using Whole = Fragment<Layout, float, Space::kElement>;
   constexpr int kCount = Layout::count(Space::kElement);
   using Values = decltype(f(Value{}, (static_cast<void>(rest), Value{})...));
-  constexpr int kResults = static_cast<int>(stdlib::tuple_size_v<Values>);
+  constexpr int kResults = static_cast<int>(stdlib::tuple_size<Values>::value);
   stdlib::array<Whole, kResults> results;
   CODA_UNROLL
   for (int i = 0; i < kCount; ++i) {
