@@ -1,5 +1,5 @@
-// The activations of gated linear units, f in out = f(gate)·up, with their derivatives. Which one is
-// chosen when the program runs: the branch is the same for all threads.
+// The activations of gated linear units, f in out = f(gate)·up, with their derivatives. Which one
+// is chosen when the program runs: the branch is the same for all threads.
 #pragma once
 #include "coda/program/program.h"
 

@@ -1,8 +1,8 @@
 // Back through z = r·(x⊙γ) Wᵀ and the residual stream beside it. A holds r·dz (as
 // linear_swiglu_backward leaves it), so that the normalised row is never needed:
 //   dx = dx_in + acc⊙γ − x·(r²·w), acc = A·W, w = Σ z·dz / width,
-// and dγ are the column sums of acc⊙x. The weight γ is kept, or folded into W (then acc⊙γ is acc and
-// its gradient is left to linear_weight_grad).
+// and dγ are the column sums of acc⊙x. The weight γ is kept, or folded into W (then acc⊙γ is acc,
+// and its gradient is left to linear_weight_grad).
 #pragma once
 #include "coda/program/program.h"
 

@@ -1,6 +1,6 @@
-// dx = dx_in + D⊙γ − x·(r²·w) with D = A Bᵀ, r = (Σx²/width + ε)^(-1/2), w = Σdots/width; with a kept
-// γ also scaled = x⊙γ and dγ = Σ D⊙x per 64 rows. Unfused: a linear, the norm's backward in fp32,
-// stored, then the addition.
+// dx = dx_in + D⊙γ − x·(r²·w) with D = A Bᵀ, r = (Σx²/width + ε)^(-1/2), w = Σdots/width; with a
+// kept γ also scaled = x⊙γ and dγ = Σ D⊙x per 64 rows. Unfused: a linear, the norm's backward in
+// fp32, stored, then the addition.
 #pragma once
 #include "coda/reference/formula.h"
 

@@ -1,8 +1,8 @@
 // Back through out = f(gate)·up, da = A Wd with A the gradient of what Wd gave:
 //   dg = da·up·f'(gate), du = da·f(gate)
 // and through the row factor before it: dgate = rstd ⊙ dg, dup = rstd ⊙ du, so that they are the
-// operands of both gradients of the GEMM that made gate and up. Σ gate·dg + up·du is what the norm's
-// gradient needs of the row (linear_norm_backward).
+// operands of both gradients of the GEMM that made gate and up. Σ gate·dg + up·du is what the
+// norm's gradient needs of the row (linear_norm_backward).
 #pragma once
 #include "coda/catalogue/activation.h"
 #include "coda/program/lanes.h"

@@ -1,6 +1,6 @@
-// What LinearSwigluBackward is compiled to for the GPU: pingpong tiles, whose epilogue, five tensors
-// and a function per element, runs under another tile's mainloop. Row sums do not fit beside the 192
-// accumulators of 128×192.
+// What LinearSwigluBackward is compiled to for the GPU: pingpong tiles, whose epilogue, five
+// tensors and a function per element, runs under another tile's mainloop. Row sums do not fit
+// beside the 192 accumulators of 128×192.
 #pragma once
 #include "coda/catalogue/linear_swiglu_backward.h"
 #include "coda/plan/manifest.h"

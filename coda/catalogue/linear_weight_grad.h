@@ -1,7 +1,7 @@
-// dW = α·dZᵀ X, or added to what is there: A = dZᵀ and B = Xᵀ, both stored with their rows contiguous
-// ([tokens, N] and [tokens, K] as the layers before and after left them). With a norm's weight γ
-// folded into W (W' = W⊙γ made the layer's output), what the GEMM gives is dW', and dW = dW'⊙γ,
-// dγ = Σ over rows of W⊙dW'.
+// dW = α·dZᵀ X, or added to what is there: A = dZᵀ and B = Xᵀ, both stored with their rows
+// contiguous ([tokens, N] and [tokens, K] as the layers before and after left them). With a norm's
+// weight γ folded into W (W' = W⊙γ made the layer's output), what the GEMM gives is dW', and
+// dW = dW'⊙γ, dγ = Σ over rows of W⊙dW'.
 #pragma once
 #include "coda/program/program.h"
 

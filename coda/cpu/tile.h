@@ -44,15 +44,10 @@ class RowTile {
   // An operand is cut along one of them at most.
   CODA_HD int segment() const { return run_.row_segment + run_.column_segment; }
   CODA_HD int head_dim() const { return static_cast<int>(run_.problem->head_dim); }
-  template <Port P>
-  CODA_HD bool given(const P& port) const {
-    return port.given;
-  }
 
-  template <Port P>
-  CODA_HD auto choice(const P& port) const {
-    return port.chosen();
-  }
+  CODA_HD bool given(const Port auto& port) const { return port.given; }
+  CODA_HD auto choice(const Port auto& port) const { return port.chosen(); }
+
   template <Port P>
   CODA_HD auto load(const P& port) const {
     static_assert(check_load<P, false>());

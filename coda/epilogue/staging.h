@@ -98,8 +98,8 @@ constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_c
   for (int k = 0; k < s.inputs || k < s.outputs; ++k) {
     const int in = k < s.inputs ? elements * infos[input_place[k]].bytes : 0;
     const int out = k < s.outputs ? elements * infos[output_place[k]].bytes : 0;
-    // An output whose elements have another size than the input's would overwrite columns, and other
-    // warps' lines, that have not been read yet: it lies behind the input.
+    // An output whose elements have another size than the input's would overwrite columns, and
+    // other warps' lines, that have not been read yet: it lies behind the input.
     const int behind = in == out ? 0 : in;
     if (k < s.inputs) s.tile_offset[input_place[k]] = s.input_set;
     if (k < s.outputs) {
