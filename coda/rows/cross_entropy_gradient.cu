@@ -1,21 +1,18 @@
-#include "coda/core/error.h"
-#include "coda/plan/cuda.h"
 #include "coda/ptx/number.cuh"
-#include "coda/ptx/thread.cuh"
 #include "coda/rows/cross_entropy_gradient.h"
-#include "coda/rows/cross_entropy_launch.cuh"
+#include "coda/rows/launch.cuh"
 
 namespace coda::row {
 namespace {
 
 using Arguments = CrossEntropyGradientArguments<bf16>;
 
-constexpr int kThreads = 512, kWarps = kThreads / 32;
+constexpr int kLineThreads = 512, kLineWarps = kLineThreads / 32;
 constexpr int kVector = 8;  // elements of 16 bytes
 
 // Over the block, always in the same order. Every thread gets it.
 template <class Reduction>
-CODA_DEVICE float block_reduce(float value, float (&shared)[kWarps]) {
+CODA_DEVICE float block_reduce(float value, float (&shared)[kLineWarps]) {
   CODA_UNROLL
   for (uint32_t mask = 16; mask > 0; mask /= 2) {
     value = Reduction::combine(value, ptx::shuffle_xor(value, mask));
@@ -25,7 +22,7 @@ CODA_DEVICE float block_reduce(float value, float (&shared)[kWarps]) {
   __syncthreads();
   value = shared[0];
   CODA_UNROLL
-  for (int i = 1; i < kWarps; ++i) value = Reduction::combine(value, shared[i]);
+  for (int i = 1; i < kLineWarps; ++i) value = Reduction::combine(value, shared[i]);
   return value;
 }
 
@@ -33,7 +30,7 @@ CODA_DEVICE float block_reduce(float value, float (&shared)[kWarps]) {
 template <class F>
 CODA_DEVICE void for_each_vector(const bf16* line, int64_t columns, F&& f) {
   for (int64_t first = int64_t{threadIdx.x} * kVector; first < columns;
-       first += kThreads * kVector) {
+       first += kLineThreads * kVector) {
     float z[kVector];
     if (first + kVector <= columns) {
       const uint4 words = *reinterpret_cast<const uint4*>(line + first);
@@ -68,8 +65,9 @@ CODA_DEVICE float exp_approximate(float x) { return ptx::exp2_approximate(x * 1.
 // One block per row: two passes over it, of which the second reads what the first left in the
 // caches.
 template <bool kCapped>
-__global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_constant__ Arguments a) {
-  __shared__ float shared[kWarps];
+__global__ void __launch_bounds__(kLineThreads)
+    gradient_of_rows(const __grid_constant__ Arguments a) {
+  __shared__ float shared[kLineWarps];
   ptx::dependency_wait();
   ptx::dependents_launch();
   const int64_t m = blockIdx.x, columns = a.logits.columns;
@@ -79,7 +77,7 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
   if (label == a.ignore_index) {
     constexpr float kZeros[kVector] = {};
     for (int64_t first = int64_t{threadIdx.x} * kVector; first < columns;
-         first += kThreads * kVector) {
+         first += kLineThreads * kVector) {
       store_vector(out, first, columns, kZeros);
     }
     if (a.dots != nullptr && threadIdx.x == 0) a.dots[m] = 0;
@@ -89,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) gradient_of_rows(const __grid_consta
   if (a.rstd.given) {
     const auto& squares = a.rstd.view[0];
     float sum = 0;
-    for (int64_t part = threadIdx.x; part < squares.rows; part += kThreads) {
+    for (int64_t part = threadIdx.x; part < squares.rows; part += kLineThreads) {
       sum += squares.data[part * squares.ld + m];
     }
     r = a.rstd.finish.finish(block_reduce<Sum>(sum, shared));
@@ -150,8 +148,9 @@ void cross_entropy_gradient(const row::CrossEntropyGradientArguments<bf16>& a,
                             cudaStream_t stream) {
   row::check_lines("logits", a.logits);
   row::check_lines("dz", a.out);
-  row::launch_rows(a.soft_cap > 0 ? row::gradient_of_rows<true> : row::gradient_of_rows<false>,
-                   a.logits.rows, row::kThreads, stream, a);
+  const unsigned blocks = row::blocks_for("linear_cross_entropy_backward", a.logits.rows);
+  row::launch(a.soft_cap > 0 ? row::gradient_of_rows<true> : row::gradient_of_rows<false>,
+              {blocks, stream, row::kLineThreads}, a);
 }
 
 }  // namespace coda::cuda

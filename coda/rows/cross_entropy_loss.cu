@@ -1,9 +1,6 @@
-#include "coda/core/error.h"
-#include "coda/plan/cuda.h"
-#include "coda/ptx/thread.cuh"
-#include "coda/rows/cross_entropy_launch.cuh"
 #include "coda/rows/cross_entropy_loss.h"
 #include "coda/rows/cross_entropy_row.h"
+#include "coda/rows/launch.cuh"
 
 namespace coda::row {
 namespace {
@@ -95,11 +92,13 @@ void cross_entropy_loss(const row::CrossEntropyLossArguments& a, cudaStream_t st
     fail_argument("linear_cross_entropy", "sums", "data aligned to 16 bytes on the GPU", "other");
   }
   const int64_t blocks = (a.sums.columns + row::kRows - 1) / row::kRows;
-  row::launch_rows(row::loss_of_rows, blocks, row::kRows * row::kShares, stream, a);
+  row::launch(row::loss_of_rows,
+              {row::blocks_for("linear_cross_entropy", blocks), stream, row::kRows * row::kShares},
+              a);
 }
 
 void cross_entropy_total(const row::CrossEntropyTotalArguments& a, cudaStream_t stream) {
-  row::launch_rows(row::total_of_rows, 1, row::kTotalThreads, stream, a);
+  row::launch(row::total_of_rows, {1, stream, row::kTotalThreads}, a);
 }
 
 }  // namespace coda::cuda

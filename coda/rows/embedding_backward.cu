@@ -91,7 +91,7 @@ void launch_scatter(const EmbeddingBackwardArguments& a, const ProgramView& prog
   p.slabs = (p.columns + kWarpColumns - 1) / kWarpColumns;
   p.accumulate = a.accumulate;
   const int64_t warps = pieces_of(p.count) * p.slabs;
-  const LaunchSite site{blocks_for(program, (warps + kWarps - 1) / kWarps), stream};
+  const LaunchSite site{blocks_for(program.name, (warps + kWarps - 1) / kWarps), stream};
   launch(scatter<T, Out>, site, p);
   launch(combine<T, Out>, site, p);
 }
@@ -134,7 +134,9 @@ void embedding_backward(const row::EmbeddingBackwardArguments& a, CUstream_st* s
                         data_of<int32_t>(a.error)};
     // Not while a memset is under way.
     launch(make_keys<Token>,
-           {blocks_for(program, (M + kThreads - 1) / kThreads), stream, 0, a.accumulate}, p);
+           {blocks_for(program.name, (M + kThreads - 1) / kThreads), stream, kThreads, 0,
+            a.accumulate},
+           p);
   });
   check(sort(w, w.sort, w.sort_bytes, M, a.out.rows, stream), "DeviceRadixSort");
   with_element(a.dx.dtype, [&]<class T>() {

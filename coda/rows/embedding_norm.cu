@@ -107,7 +107,8 @@ void launch_gather(const EmbeddingNormArguments& a, const ProgramView& program,
   p.columns = a.table.columns;
   p.slabs = (p.columns + kWarpColumns - 1) / kWarpColumns;
   const int64_t warps = (p.rows + kRows - 1) / kRows * p.slabs;
-  launch(gather<T, Out, Token>, {blocks_for(program, (warps + kWarps - 1) / kWarps), stream}, p);
+  launch(gather<T, Out, Token>, {blocks_for(program.name, (warps + kWarps - 1) / kWarps), stream},
+         p);
 }
 
 }  // namespace

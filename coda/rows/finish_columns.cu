@@ -70,7 +70,7 @@ void finish_columns(const row::FinishColumnsArguments& arguments, cudaStream_t s
       // Few columns: fewer to a block, so that more blocks share the work.
       constexpr int64_t kManyColumns = 4096;
       const auto blocks = [&](int64_t columns) {
-        return blocks_for(program, (p.columns + columns - 1) / columns);
+        return blocks_for(program.name, (p.columns + columns - 1) / columns);
       };
       if (p.columns >= kManyColumns) {
         launch(finish<T, 8>, {blocks(32), stream}, p);

@@ -70,7 +70,7 @@ void fold_norm_weight(const row::FoldNormWeightArguments& arguments, cudaStream_
     p.columns = weight.columns;
     p.slabs = (p.columns + kWarpColumns - 1) / kWarpColumns;
     const int64_t warps = (p.rows + kRows - 1) / kRows * p.slabs;
-    launch(fold<T>, {blocks_for(program, (warps + kWarps - 1) / kWarps), stream}, p);
+    launch(fold<T>, {blocks_for(program.name, (warps + kWarps - 1) / kWarps), stream}, p);
   });
 }
 

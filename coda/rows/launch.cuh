@@ -22,27 +22,29 @@ inline void check_on_device(const ProgramView& program) {
   }
 }
 
-inline unsigned blocks_for(const ProgramView& program, int64_t blocks) {
+inline unsigned blocks_for(const std::string& operation, int64_t blocks) {
   constexpr int64_t kMost = 0x7fffffff;
-  if (blocks > kMost) throw Error(program.name + ": the tensors are too large for one launch");
+  if (blocks > kMost) throw Error(operation + ": the tensors are too large for one launch");
   return static_cast<unsigned>(blocks);
 }
 
 struct LaunchSite {
   unsigned blocks = 1;
   cudaStream_t stream = nullptr;
+  unsigned threads = kThreads;
   size_t shared_bytes = 0;
   bool overlaps = true;  // false: what was enqueued before is no kernel, so wait for it
 };
 
 template <class Parameters>
 void launch(void (*kernel)(Parameters), const LaunchSite& site, const Parameters& parameters) {
+  if (site.blocks == 0) return;
   cudaLaunchAttribute attribute;
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = site.overlaps ? 1 : 0;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(site.blocks);
-  config.blockDim = dim3(kThreads);
+  config.blockDim = dim3(site.threads);
   config.dynamicSmemBytes = site.shared_bytes;
   config.stream = site.stream;
   config.attrs = &attribute;

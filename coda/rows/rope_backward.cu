@@ -74,7 +74,8 @@ void rope_backward(const row::RopeBackwardArguments& a, CUstream_st* stream) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shared)),
         "cudaFuncSetAttribute");
-  launch(kernel, {blocks_for(program, parts_of(p.rows) * p.chunks), stream, shared}, p);
+  launch(kernel, {blocks_for(program.name, parts_of(p.rows) * p.chunks), stream, kThreads, shared},
+         p);
 }
 
 }  // namespace coda::cuda
