@@ -13,8 +13,8 @@ struct Manifest<catalogue::LinearSwigluBackward<bf16>> {
   static constexpr uint32_t kRstd = 1 << 2, kActivation = 1 << 3, kOut = 1 << 6, kDots = 1 << 7;
   static constexpr uint32_t kNorm = kRstd | kDots;  // a norm is before the GEMM of gate and up
   using Kernels = KernelList<
-      InputGrad<P, bf16, 1, kNorm | kOut>, InputGrad<P, bf16, 0, kNorm | kOut>,         //
-      InputGrad<P, bf16, 1, kNorm>, InputGrad<P, bf16, 0, kNorm>,                       //
+      InputGrad<P, bf16, 9, kNorm | kOut>, InputGrad<P, bf16, 1, kNorm | kOut>,         //
+      InputGrad<P, bf16, 1, kNorm>, InputGrad<P, bf16, 9, kNorm>,                       //
       InputGrad<P, bf16, 3, kOut>, InputGrad<P, bf16, 1, kOut>, InputGrad<P, bf16, 1>,  //
       InputGrad<P, bf16, 1, kNorm | kOut | kActivation>, InputGrad<P, bf16, 1, kNorm | kActivation>,
       InputGrad<P, bf16, 1, kOut | kActivation>>;

@@ -83,10 +83,17 @@ CODA_DEVICE State combine_row(State running, int h, bool whole, int end, Column&
         running, h, [&](int n) { return column(n) < end; }, value...);
   } else {
     constexpr int kOwn = Layout::count(Space::kColumn);
-    CODA_UNROLL
-    for (int n = 0; n < kOwn; ++n) {
-      const auto more = Reduction::lift(value.lane[n / 2 * 4 + h * 2 + n % 2]...);
-      if (whole || column(n) < end) running = Reduction::combine(running, more);
+    const auto lifted = [&](int n) {
+      return Reduction::lift(value.lane[n / 2 * 4 + h * 2 + n % 2]...);
+    };
+    if (whole) {  // one branch instead of a predicate for every value
+      CODA_UNROLL
+      for (int n = 0; n < kOwn; ++n) running = Reduction::combine(running, lifted(n));
+    } else {
+      CODA_UNROLL
+      for (int n = 0; n < kOwn; ++n) {
+        if (column(n) < end) running = Reduction::combine(running, lifted(n));
+      }
     }
     return running;
   }

@@ -33,6 +33,7 @@ inline constexpr TileConfig kTileConfigs[] = {
     // For heads whose halves are no multiples of 32.
     {128, 160, 5, 2, 1, true, 40, true},  // 7
     {128, 192, 4, 2, 1, true, 48, true},  // 8
+    {128, 128, 4, 2, 1, true, 32, true},  // 9: for epilogues that carry five tensors
 };
 
 // Whether a tile of which few columns are inside is multiplied in fewer steps of 64 columns.

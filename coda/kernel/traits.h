@@ -65,13 +65,16 @@ struct KernelTraits {
   // then.
   static constexpr bool kAnyColumns = !kMany;
   static constexpr int kSubColumns = kTile.sub_columns;
-  static constexpr int kChunk = epilogue::chunk_of(kSubColumns, !kMany ? 32 : kHalves ? 8 : 16);
-  static constexpr int kChunks = kSubColumns / kChunk;
   static constexpr int kSubsAcross = kColumns / kSubColumns;
   static constexpr int kSubs = kRowBlocks * kSubsAcross;
   static_assert(kSubColumns % 8 == 0 && kSubColumns <= 64 && kColumns % kSubColumns == 0);
   static constexpr epilogue::Staging<Program> kStaging = epilogue::stage_ports<Program>(
       kGiven | kEither, kConsumerRows, kColumns, kSubColumns, kTile.in_place);
+  // Five tensors' worth of values at once take as many registers as many accumulators.
+  static constexpr bool kHeavy = kStaging.inputs + kStaging.outputs > 4;
+  static constexpr int kChunk =
+      epilogue::chunk_of(kSubColumns, kMany&& kHalves ? 8 : (kMany || kHeavy ? 16 : 32));
+  static constexpr int kChunks = kSubColumns / kChunk;
   static constexpr bool kReducesRows = kStaging.reduces_rows;
   static constexpr bool kReducesColumns = kStaging.column_bytes > 0;
   static_assert(!kReducesRows || kColumns % 64 == 0,

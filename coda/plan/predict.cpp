@@ -20,6 +20,7 @@ constexpr double kMemoryBytesPerSecond = 4.0e12;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 // An epilogue: per tile, and per element of a consumer and tile port, in two-byte elements.
 constexpr double kTileClocks = 100, kPortClocks = 0.3;
+constexpr double kReductionHalves = 1;  // of every number of a state but the first; estimated
 // Where nothing covers an epilogue, the tensor cores also run dry before it and fill up after it.
 constexpr double kExposed = 1.33;
 
@@ -30,6 +31,17 @@ double port_halves(const ProgramView& program) {
     const bool tile = port.kind == PortKind::kPerElement || port.kind == PortKind::kStore;
     const int pairs = port.paired ? 2 : 1;
     if (tile && port.given) halves += pairs * static_cast<double>(port.element_bytes) / 2;
+  }
+  return halves;
+}
+
+// What reductions take of an epilogue, as so many of those: an exponential and more for the states
+// of cross-entropy, next to nothing for a sum.
+double reduction_halves(const ProgramView& program) {
+  double halves = 0;
+  for (const PortView& port : program.ports) {
+    const bool reduces = port.kind == PortKind::kRowReduce || port.kind == PortKind::kColumnReduce;
+    if (reduces && port.given) halves += kReductionHalves * (port.element_bytes / 4.0 - 1);
   }
   return halves;
 }
@@ -67,7 +79,7 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
         static_cast<double>(tile.rows) * columns / kernel.accumulators / (tile.pingpong ? 1 : 2);
     return TileCost{
         grid.depth_blocks * std::max(kTensorSlack * tensor, stage_bytes / kL2BytesPerClock * drift),
-        kTileClocks + elements * kPortClocks * halves};
+        kTileClocks + elements * kPortClocks * (halves + reduction_halves(program))};
   };
   const TileCost whole = cost(tile.columns);
   double per_tile = whole.clocks(tile.pingpong);

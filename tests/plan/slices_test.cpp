@@ -18,6 +18,7 @@ template <class... K>
 std::vector<KernelEntry> entries(KernelList<K...>) {
   const auto entry = []<class One>(One*) {
     KernelEntry result;
+    result.operand = dtype_of<typename One::Element>;
     result.config = One::kTile;
     result.a = One::kA;
     result.b = One::kB;

@@ -10,10 +10,11 @@ namespace {
 template <int kTile, uint32_t kGiven = 0>
 using Kernel = plan::WeightGrad<Program, bf16, kTile, kGiven>;
 using Pingpong = Kernel<0>;
-using PingpongAdding = Kernel<1, 1>;
+constexpr uint32_t kC = 1 << 1;
+using PingpongAdding = Kernel<1, kC>;
 using Wide = Kernel<4>;
-using WideAdding = Kernel<4, 1>;
-using TallAdding = Kernel<5, 1>;
+using WideAdding = Kernel<4, kC>;
+using TallAdding = Kernel<5, kC>;
 using Large = Kernel<6>;  // 192 accumulators per thread
 
 template <class K>

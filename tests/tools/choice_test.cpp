@@ -21,7 +21,7 @@ using Key = std::tuple<std::string, std::string, std::string, std::vector<std::s
 using Times = std::map<std::string, double>;  // by configuration: sums of logarithms
 
 std::map<Key, Times> measured() {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+  const auto root = std::filesystem::path(CODA_SOURCE_DIR);
   std::ifstream file(root / "bench" / "results" / "h200.json");
   const auto document = nlohmann::json::parse(file);
   std::map<Key, Times> result;
