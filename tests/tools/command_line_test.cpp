@@ -155,7 +155,8 @@ TEST(CommandLine, BenchmarksEveryOperation) {
     EXPECT_EQ(result["N"], 128);
     EXPECT_EQ(result["rounds"], 2);
     EXPECT_GT(result["ms"], 0.0);
-    const bool gemm = catalogue::find_operation(result["operation"].get<std::string>()).has_operands;
+    const bool gemm =
+        catalogue::find_operation(result["operation"].get<std::string>()).has_operands;
     EXPECT_EQ(result["tflops"] > 0.0, gemm);
     EXPECT_EQ(result["gb_per_s"].is_null(), gemm);
     if (result["operation"] != "linear") {
