@@ -143,8 +143,12 @@ class Coda:
         self.library = ctypes.CDLL(str(find_library(device)))
         self.device, self.threads = device, threads
         self.workspace = None
-        for name in ("coda_last_error", "coda_version", "coda_operation_name", "coda_variant_name"):
-            getattr(self.library, name).restype = c_char_p
+        for name in ("last_error", "version", "commit", "operation_name", "variant_name"):
+            getattr(self.library, f"coda_{name}").restype = c_char_p
+
+    def commit(self) -> str:
+        """Of the sources that the library was built from."""
+        return self.library.coda_commit().decode()
 
     def check(self, status: int) -> None:
         if status != 0:

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from capi import Coda, Options, Tensor, view
 from cases import Case, Maker, parts, wide
-from machine import PowerMeter, commit, gpu, machine
+from machine import PowerMeter, gpu, machine
 from race import Contender, race
 
 LOSS, WITH_GRADIENTS, FROM_LOGITS, RECOMPUTE = range(4)
@@ -246,7 +246,7 @@ def main() -> int:
             torch.cuda.empty_cache()
     document = {
         "kind": "cross_entropy",
-        "commit": commit(),
+        "commit": coda.commit(),
         "machine": machine(),
         "gpu": gpu(),
         "results": results,

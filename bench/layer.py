@@ -21,7 +21,7 @@ from pathlib import Path
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from coda_layer import CodaLayer, Recorder
-from machine import PowerMeter, check_one_openmp, commit, gpu, keep_memory, machine
+from machine import PowerMeter, check_one_openmp, gpu, keep_memory, machine
 from race import Contender, race
 from torch_layer import (
     Shape,
@@ -226,7 +226,7 @@ def main() -> int:
                 torch.cuda.empty_cache()
     document = {
         "kind": "layer",
-        "commit": commit(),
+        "commit": coda.commit(),
         "machine": machine(),
         "gpu": gpu() if device == "cuda" else None,
         "torch": torch.__version__,

@@ -2,14 +2,12 @@
 
 import ctypes
 import os
-import subprocess
 import threading
 from ctypes import byref, c_uint, c_void_p
 from pathlib import Path
 from statistics import fmean
 
 import torch
-from capi import ROOT
 
 
 def keep_memory() -> None:
@@ -31,12 +29,6 @@ def check_one_openmp() -> None:
 def machine() -> str:
     names = [line for line in Path("/proc/cpuinfo").read_text().split("\n") if "model name" in line]
     return f"{names[0].split(': ')[1] if names else 'unknown processor'}, {os.cpu_count()} cores"
-
-
-def commit() -> str:
-    command = ["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
-    described = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return described.stdout.strip() if described.returncode == 0 else "unknown"
 
 
 def gpu() -> str | None:

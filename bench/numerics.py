@@ -19,7 +19,7 @@ import row_cases
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from cross_entropy import loss_case
-from machine import check_one_openmp, commit, gpu, machine
+from machine import check_one_openmp, gpu, machine
 
 M, N, K, FFN = 384, 768, 512, 1408
 
@@ -105,7 +105,7 @@ def main() -> int:
         print(f"{row['operation']:24}{row['variant']:14}{row['output']:9}{figures}{mark}")
     document = {
         "kind": "numerics",
-        "commit": commit(),
+        "commit": coda.commit(),
         "machine": machine(),
         "gpu": gpu() if arguments.device == "cuda" else None,
         "torch": torch.__version__,

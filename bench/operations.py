@@ -21,7 +21,7 @@ import cases
 import torch
 from capi import Coda
 from cross_entropy import loss_case
-from machine import PowerMeter, commit, gpu, machine
+from machine import PowerMeter, gpu, machine
 from numerics import check_all
 from race import Contender, race
 
@@ -160,7 +160,7 @@ def main() -> int:
                     torch.cuda.empty_cache()
     document = {
         "kind": "operations",
-        "commit": commit(),
+        "commit": coda.commit(),
         "machine": machine(),
         "gpu": gpu(),
         "results": results,

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch  # before libcoda, so that both use one OpenMP runtime
 import torch.nn.functional as F
 from capi import Coda, pair
-from machine import check_one_openmp, commit, keep_memory, machine
+from machine import check_one_openmp, keep_memory, machine
 
 SHAPES = ("1024x1024x1024", "4096x2048x2048", "2048x5632x2048")
 EPSILON = 1e-5
@@ -219,7 +219,12 @@ def main() -> int:
     print(f"{machine()}; {arguments.threads} threads; coda {version}, torch {torch.__version__}")
     print_table(results)
     if arguments.json:
-        document = {"commit": commit(), "machine": machine(), "gpu": None, "results": results}
+        document = {
+            "commit": coda.commit(),
+            "machine": machine(),
+            "gpu": None,
+            "results": results,
+        }
         arguments.json.write_text(json.dumps(document, indent=2) + "\n")
     return 0
 

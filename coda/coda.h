@@ -173,6 +173,7 @@ CODA_API coda_status coda_get_port(const char* operation, const char* variant, i
 CODA_API const char* coda_last_error(void);
 
 CODA_API const char* coda_version(void); /* "0.1.0" */
+CODA_API const char* coda_commit(void);  /* of the sources it was built from */
 
 #ifdef __cplusplus
 }

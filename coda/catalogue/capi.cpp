@@ -192,4 +192,6 @@ const char* coda_last_error(void) { return last_error.c_str(); }
 
 const char* coda_version(void) { return coda::kVersion; }
 
+const char* coda_commit(void) { return coda::kCommit; }
+
 }  // extern "C"
