@@ -4,7 +4,9 @@
 
 #include "coda/core/error.h"
 #include "coda/tools/command_line.h"
+#if defined(CODA_HAS_SIMULATOR)
 #include "coda/tools/sim_check.h"
+#endif
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_check.h"
 #endif
@@ -34,7 +36,9 @@ CheckBackend cpu_backend(const CheckOptions& options) {
 
 CheckBackend make_backend(const CheckOptions& options) {
   require_backend(options.backend);
+#if defined(CODA_HAS_SIMULATOR)
   if (options.backend == "sim") return sim_backend({options.seeds, options.kernel, options.slices});
+#endif
 #if defined(CODA_HAS_CUDA)
   if (options.backend == "cuda") return cuda_backend(options.slices);
 #endif

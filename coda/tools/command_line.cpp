@@ -88,11 +88,14 @@ int run(int argc, const char* const* argv) {
 }  // namespace
 
 std::vector<std::string> backends() {
-#if defined(CODA_HAS_CUDA)
-  return {"cpu", "sim", "cuda"};
-#else
-  return {"cpu", "sim"};
+  std::vector<std::string> names{"cpu"};
+#if defined(CODA_HAS_SIMULATOR)
+  names.emplace_back("sim");
 #endif
+#if defined(CODA_HAS_CUDA)
+  names.emplace_back("cuda");
+#endif
+  return names;
 }
 
 void require_backend(const std::string& name) {
