@@ -20,7 +20,7 @@ using reference::Array;
 using reference::Arrays;
 
 // Tokens, hidden, ffn, heads, kv_heads, head_dim: ragged, one token, several tiles.
-constexpr LayerSizes kSizes[] = {{77, 96, 136, 3, 1, 32},    {1, 64, 72, 4, 2, 16},
+constexpr LayerSizes kSizes[] = {{77, 96, 136, 3, 1, 80},    {1, 64, 72, 4, 2, 64},
                                  {130, 256, 320, 2, 2, 128}, {200, 192, 264, 2, 1, 96},
                                  {65, 160, 448, 5, 5, 64},   {129, 320, 200, 1, 1, 256}};
 constexpr int kOtherDraws = 2;  // for the scatter of errors
