@@ -21,7 +21,10 @@ namespace coda::cpu {
 void fold_norm_weight(const row::FoldNormWeightArguments& arguments, int asked_threads) {
   row::validate(arguments);
   const int threads = row::thread_count("fold_norm_weight", asked_threads);
-  const auto& [weight, gamma, out] = arguments;
+  // No structured binding: OpenMP regions of clang do not capture one.
+  const TensorView& weight = arguments.weight;
+  const TensorView& gamma = arguments.gamma;
+  const TensorView& out = arguments.out;
   row::with_element(weight.dtype, [&]<class T>() {
     const T* const factors = row::data_of<const T>(gamma);
 #pragma omp parallel for schedule(static) num_threads(threads)
