@@ -28,7 +28,7 @@ kernels: setup
 
 run: build
 	build/coda check --cases 50
-	build/coda bench
+	build/coda bench --rounds 5
 
 test:
 	@scripts/test.sh
