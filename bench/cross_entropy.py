@@ -12,7 +12,6 @@ were kept (`from logits`); and from logits made again, a chunk of the vocabulary
 import argparse
 import ctypes
 import gc
-import json
 import sys
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from pathlib import Path
@@ -21,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from capi import Coda, Options, Tensor, view
 from cases import Case, Maker, parts, wide
-from machine import PowerMeter, gpu, machine
+from machine import PowerMeter, write_results
 from race import Contender, race
 
 LOSS, WITH_GRADIENTS, FROM_LOGITS, RECOMPUTE = range(4)
@@ -244,15 +243,7 @@ def main() -> int:
             print_table(results[-1:])
             gc.collect()
             torch.cuda.empty_cache()
-    document = {
-        "kind": "cross_entropy",
-        "commit": coda.commit(),
-        "machine": machine(),
-        "gpu": gpu(),
-        "results": results,
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=2) + "\n")
+    document = write_results(arguments.json, coda, results, kind="cross_entropy")
     print(f"\n{document['gpu']}; commit {document['commit']}")
     print_table(results)
     return 0

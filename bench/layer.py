@@ -14,14 +14,13 @@ twice as far off as eager PyTorch.
 
 import argparse
 import gc
-import json
 import sys
 from pathlib import Path
 
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from coda_layer import CodaLayer, Recorder
-from machine import PowerMeter, check_one_openmp, gpu, keep_memory, machine
+from machine import PowerMeter, check_one_openmp, keep_memory, write_results
 from race import Contender, race
 from torch_layer import (
     Shape,
@@ -224,17 +223,9 @@ def main() -> int:
             gc.collect()
             if device == "cuda":
                 torch.cuda.empty_cache()
-    document = {
-        "kind": "layer",
-        "commit": coda.commit(),
-        "machine": machine(),
-        "gpu": gpu() if device == "cuda" else None,
-        "torch": torch.__version__,
-        "errors": checked,
-        "results": results,
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=2) + "\n")
+    document = write_results(
+        arguments.json, coda, results, kind="layer", torch=torch.__version__, errors=checked
+    )
     print(f"\n{document['gpu'] or document['machine']}; commit {document['commit']}")
     print_table(results)
     return 0

@@ -1,6 +1,7 @@
 """What a measurement says about where it was made: processor, GPU, commit, clocks and power."""
 
 import ctypes
+import json
 import os
 import threading
 from ctypes import byref, c_uint, c_void_p
@@ -8,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 import torch
+from capi import Coda
 
 
 def keep_memory() -> None:
@@ -39,6 +41,20 @@ def gpu() -> str | None:
         f"{facts.name}, {facts.multi_processor_count} multiprocessors, "
         f"PyTorch {torch.__version__} with CUDA {torch.version.cuda}"
     )
+
+
+def write_results(path: Path | None, coda: Coda, results: list[dict], **more) -> dict:
+    """Results with what and where they were measured, as JSON where a file is named."""
+    document = {
+        **more,
+        "commit": coda.commit(),
+        "machine": machine(),
+        "gpu": gpu() if coda.device == "cuda" else None,
+        "results": results,
+    }
+    if path:
+        path.write_text(json.dumps(document, indent=2) + "\n")
+    return document
 
 
 class PowerMeter:

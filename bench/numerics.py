@@ -10,7 +10,6 @@ to the RMS of the exact values. Exits with 1 where coda's is more than twice the
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import row_cases
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from cross_entropy import loss_case
-from machine import check_one_openmp, gpu, machine
+from machine import check_one_openmp, write_results
 
 M, N, K, FFN = 384, 768, 512, 1408
 
@@ -103,16 +102,7 @@ def main() -> int:
         figures = "".join(f"{name} {value:.2e}  " for name, value in row["errors"].items())
         mark = "TOO FAR" if too_far(row) else ""
         print(f"{row['operation']:24}{row['variant']:14}{row['output']:9}{figures}{mark}")
-    document = {
-        "kind": "numerics",
-        "commit": coda.commit(),
-        "machine": machine(),
-        "gpu": gpu() if arguments.device == "cuda" else None,
-        "torch": torch.__version__,
-        "results": rows,
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=2) + "\n")
+    write_results(arguments.json, coda, rows, kind="numerics", torch=torch.__version__)
     return 1 if any(map(too_far, rows)) else 0
 
 

@@ -11,7 +11,6 @@ first, at a small shape.
 
 import argparse
 import gc
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -21,7 +20,7 @@ import cases
 import torch
 from capi import Coda
 from cross_entropy import loss_case
-from machine import PowerMeter, gpu, machine
+from machine import PowerMeter, write_results
 from numerics import check_all
 from race import Contender, race
 
@@ -158,15 +157,7 @@ def main() -> int:
                     print_rows(results[-1:])
                     gc.collect()
                     torch.cuda.empty_cache()
-    document = {
-        "kind": "operations",
-        "commit": coda.commit(),
-        "machine": machine(),
-        "gpu": gpu(),
-        "results": results,
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=2) + "\n")
+    document = write_results(arguments.json, coda, results, kind="operations")
     print(f"\n{document['gpu']}; commit {document['commit']}")
     print_means(results)
     return 0

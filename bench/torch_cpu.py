@@ -10,7 +10,6 @@ none is timed that is more than twice as far off as PyTorch's own. docs/benchmar
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 import torch  # before libcoda, so that both use one OpenMP runtime
 import torch.nn.functional as F
 from capi import Coda, pair
-from machine import check_one_openmp, keep_memory, machine
+from machine import check_one_openmp, keep_memory, machine, write_results
 
 SHAPES = ("1024x1024x1024", "4096x2048x2048", "2048x5632x2048")
 EPSILON = 1e-5
@@ -218,14 +217,7 @@ def main() -> int:
     version = coda.library.coda_version().decode()
     print(f"{machine()}; {arguments.threads} threads; coda {version}, torch {torch.__version__}")
     print_table(results)
-    if arguments.json:
-        document = {
-            "commit": coda.commit(),
-            "machine": machine(),
-            "gpu": None,
-            "results": results,
-        }
-        arguments.json.write_text(json.dumps(document, indent=2) + "\n")
+    write_results(arguments.json, coda, results)
     return 0
 
 

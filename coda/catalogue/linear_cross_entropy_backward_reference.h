@@ -33,11 +33,7 @@ inline reference::Arrays linear_cross_entropy_backward_reference(const reference
     }
     begin += size;
   }
-  Array r(1.0);
-  if (in.contains("rstd")) {
-    const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
-    r = transpose(reciprocal_sqrt(mean + in.at("rstd.epsilon")));
-  }
+  const Array r = row_factor(in, reference::Rounding());
   const auto keep = [&](Array x) {  // zeros for the rows that are ignored, infinite or not
     for (int64_t m = 0; m < x.rows; ++m) {
       if (in.at("target")(0, m) != number("ignore_index", -100)) continue;

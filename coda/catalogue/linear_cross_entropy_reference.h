@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coda/reference/formula.h"
+#include "coda/catalogue/row_factor_reference.h"
 
 namespace coda::catalogue {
 
 // The logits before the soft-cap.
 inline reference::Array logits_reference(const reference::Arrays& in,
                                          const reference::Rounding& round) {
-  using reference::Array;
-  Array n = in.at("A");
-  if (in.contains("rstd")) {
-    const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
-    const Array rstd = round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon")));
-    n = round(transpose(rstd) * n);
-  }
-  return round(round.matmul(n, in.at("B")));
+  return round(round.matmul(normalised_rows(in, round), in.at("B")));
 }
 
 inline reference::Array capped_reference(const reference::Array& z, double cap,

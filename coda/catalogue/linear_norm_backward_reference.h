@@ -2,7 +2,7 @@
 // kept γ also scaled = x⊙γ and dγ = Σ D⊙x per 64 rows. Unfused: a linear, the norm's backward in
 // fp32, stored, then the addition.
 #pragma once
-#include "coda/reference/formula.h"
+#include "coda/catalogue/row_factor_reference.h"
 
 namespace coda::catalogue {
 
@@ -11,10 +11,9 @@ inline reference::Arrays linear_norm_backward_reference(const reference::Arrays&
   using reference::Array;
   const Array& x = in.at("x");
   const Array d = round(round.matmul(in.at("A"), in.at("B")));
-  const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
-  const Array r = round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon")));
+  const Array r = row_factor(in, round);
   const Array w = round.as("dots", column_sums(in.at("dots")) / in.at("dots.width"));
-  const Array through = round(d * given_or(in, "gamma", 1) - x * transpose(r * r * w));
+  const Array through = round(d * given_or(in, "gamma", 1) - x * (r * r * transpose(w)));
   reference::Arrays result{{"dx", round.as("dx", given_or(in, "dx_in", 0) + through)}};
   if (in.contains("gamma")) {
     result["scaled"] = round.as("scaled", x * in.at("gamma"));

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "coda/reference/formula.h"
+#include "coda/catalogue/row_factor_reference.h"
 
 namespace coda::catalogue {
 
@@ -90,12 +90,7 @@ inline reference::Arrays linear_rope_reference(const reference::Arrays& in,
   const auto sizes = segments_of(in, "segments.N");
   const int64_t q_end = sizes.at(0), k_end = q_end + sizes.at(1);  // in columns of a half
 
-  Array n = in.at("A");
-  if (in.contains("rstd")) {
-    const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
-    const Array rstd = round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon")));
-    n = round(transpose(rstd) * n);
-  }
+  const Array n = normalised_rows(in, round);
   Array c = round.matmul(n, in.at("B.first")), s = round.matmul(n, in.at("B.second"));
   if (in.contains("bias")) {
     c = c + rope::half_of(in.at("bias"), half, 0);

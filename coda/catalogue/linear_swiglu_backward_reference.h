@@ -3,6 +3,7 @@
 // backward, each stored, then the row factor; the derivative and the sums in fp32.
 #pragma once
 #include "coda/catalogue/activation_reference.h"
+#include "coda/catalogue/row_factor_reference.h"
 
 namespace coda::catalogue {
 
@@ -15,11 +16,7 @@ inline reference::Arrays linear_swiglu_backward_reference(const reference::Array
   const Array value = round(map(gate, f.value));
   const Array slope = round.as("dots", map(gate, f.slope));
   const Array dg = round(round(da * up) * slope), du = round(da * value);
-  Array rstd(1.0);
-  if (in.contains("rstd")) {
-    const Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
-    rstd = transpose(round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon"))));
-  }
+  const Array rstd = row_factor(in, round);
   const Array dots = round.row_partial_sums(gate * dg + up * du, segments_of(in, "segments.N"));
   return {{"dgate", round.as("dgate", rstd * dg)},
           {"dup", round.as("dup", rstd * du)},

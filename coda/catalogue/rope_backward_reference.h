@@ -4,7 +4,7 @@
 #pragma once
 #include <cmath>
 
-#include "coda/reference/formula.h"
+#include "coda/catalogue/row_factor_reference.h"
 
 namespace coda::catalogue {
 
@@ -89,8 +89,7 @@ inline reference::Arrays rope_backward_reference(const reference::Arrays& in,
   using namespace rope_backward;
   const auto d = static_cast<int64_t>(in.at("head_dim")(0, 0));
   const Turns turns = turns_of(in, round, d / 2);
-  const Array squares = column_sums(in.at("rstd")) / in.at("rstd.width") + in.at("rstd.epsilon");
-  const Array r = transpose(round.as("rstd", reciprocal_sqrt(squares)));
+  const Array r = row_factor(in, round);
   Arrays result;
   Array sums(0, r.rows);
   for (const std::string name : {"q", "k", "v"}) {

@@ -68,6 +68,7 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
                                std::min(1.0, static_cast<double>(problem.K()) / kDriftContraction) *
                                std::min(1.0, waves / kDriftWaves);
   const double halves = port_halves(program);
+  const double work = halves + reduction_halves(program);  // of an epilogue
 
   const auto cost = [&](int columns) {
     // A stage: blocks stacked along M share B, along N share A.
@@ -79,7 +80,7 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
         static_cast<double>(tile.rows) * columns / kernel.accumulators / (tile.pingpong ? 1 : 2);
     return TileCost{
         grid.depth_blocks * std::max(kTensorSlack * tensor, stage_bytes / kL2BytesPerClock * drift),
-        kTileClocks + elements * kPortClocks * (halves + reduction_halves(program))};
+        kTileClocks + elements * kPortClocks * work};
   };
   const TileCost whole = cost(tile.columns);
   double per_tile = whole.clocks(tile.pingpong);

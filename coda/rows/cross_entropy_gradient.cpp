@@ -1,12 +1,11 @@
 #include "coda/rows/cross_entropy_gradient.h"
 
-#include <omp.h>
-
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "coda/cpu/run.h"
+#include "coda/rows/threads.h"
 
 namespace coda::cpu {
 
@@ -14,7 +13,7 @@ template <class T>
 void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
                             const Options& options) {
   const int64_t M = a.logits.rows, V = a.logits.columns;
-  const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+  const int threads = row::thread_count("linear_cross_entropy_backward", options.threads);
   const float cap = a.soft_cap, elsewhere = a.smoothing / static_cast<float>(V);
 #pragma omp parallel num_threads(threads)
   {

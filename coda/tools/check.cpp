@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "coda/core/error.h"
+#include "coda/core/random.h"
 #include "coda/tools/check_backend.h"
 #include "coda/tools/check_call.h"
 #include "coda/tools/error_rule.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {

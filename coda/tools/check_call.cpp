@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "coda/tools/random.h"
+#include "coda/core/random.h"
 
 namespace coda::tools {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "coda/core/random.h"
 #include "coda/tools/check_case.h"
 #include "coda/tools/guarded_tensor.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 

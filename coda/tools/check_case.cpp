@@ -7,8 +7,8 @@
 #include <array>
 #include <numeric>
 
+#include "coda/core/random.h"
 #include "coda/plan/grid.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "coda/core/random.h"
 #include "coda/tools/check_case.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "coda/tools/random.h"
+#include "coda/core/random.h"
 
 namespace coda::tools {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "coda/tools/random.h"
+#include "coda/core/random.h"
 
 namespace coda::tools {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "coda/core/error.h"
+#include "coda/core/random.h"
 #include "coda/tools/error_rule.h"
 #include "coda/tools/layer_reference.h"
-#include "coda/tools/random.h"
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_layer.h"
 #endif

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <thread>
 
+#include "coda/core/random.h"
 #include "coda/tools/call_kernels.h"
 #include "coda/tools/produced_operand.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 #include <span>
 
-#include "coda/tools/random.h"
+#include "coda/core/random.h"
 
 namespace coda::tools {
 namespace {

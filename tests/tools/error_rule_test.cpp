@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coda/core/random.h"
 #include "coda/reference/tensor_core.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {

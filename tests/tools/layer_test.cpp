@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "coda/core/error.h"
+#include "coda/core/random.h"
 #include "coda/tools/layer_check.h"
 #include "coda/tools/layer_reference.h"
-#include "coda/tools/random.h"
 
 namespace coda::tools {
 namespace {
