@@ -23,7 +23,7 @@ CODA_HD auto rope_rotation(const Tile& tile, const Program& program) {
 }
 
 template <class Tile, class Program, class V>
-CODA_HD void store_rotated(const Tile& tile, const Program& program, const V& c, const V& s) {
+CODA_HD void store_rotated(Tile& tile, const Program& program, const V& c, const V& s) {
   const auto scale = tile.load(program.scale);
   const auto turn = rope_rotation(tile, program);
   tile.store(program.out, (c * turn.cosine - s * turn.sine) * scale,

@@ -1,5 +1,5 @@
-// What LinearRope and LinearRopeNorm are compiled to for the GPU. Heads of 64, 128 and 256 take the
-// first tiles, 80 and 160 that of 160 columns, 96 and 192 that of 192.
+// What LinearRope and LinearRopeNorm are compiled to for the GPU. Heads of 64, 128, 192 and 256
+// take the first tiles, 80, 160 and 240 that of 160 columns, 96 the last.
 #pragma once
 #include "coda/catalogue/linear_rope.h"
 #include "coda/plan/manifest.h"
@@ -12,7 +12,7 @@ template <>
 struct Manifest<catalogue::LinearRope<bf16>> {
   using P = catalogue::LinearRope<bf16>;
   using Kernels =
-      KernelList<ForwardEither<P, bf16, 1, kRopeEither>,  //
+      KernelList<ForwardEither<P, bf16, 2, kRopeEither>, ForwardEither<P, bf16, 1, kRopeEither>,
                  ForwardEither<P, bf16, 4, kRopeEither>, ForwardEither<P, bf16, 7, kRopeEither>,
                  ForwardEither<P, bf16, 8, kRopeEither>>;
 };

@@ -6,6 +6,20 @@
 namespace coda::epilogue {
 inline namespace CODA_TARGET {
 
+// A lane's values of its two rows, 8 apart, as one state per column; rows_left: from the first of
+// them to the last of the problem.
+template <class Reduction, class State, int kOwn, class... V>
+CODA_DEVICE void lift_columns(State (&state)[kOwn], int rows_left, const V&... value) {
+  CODA_UNROLL
+  for (int n = 0; n < kOwn; ++n) {
+    const int i = n / 2 * 4 + n % 2;
+    const State identity = Reduction::template identity<float>();
+    const State top = rows_left > 0 ? Reduction::lift(value.lane[i]...) : identity;
+    const State bottom = rows_left > 8 ? Reduction::lift(value.lane[i + 2]...) : identity;
+    state[n] = Reduction::combine(top, bottom);
+  }
+}
+
 // state: of this lane's columns (pairs of every 8, from column kFirst on), over its own two rows.
 // Over the eight lanes that share them: at every step a lane keeps half of the columns it holds, so
 // few shuffles do.

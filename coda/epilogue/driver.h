@@ -2,6 +2,7 @@
 // program chunk by chunk, ships outputs, closes partials, and gives buffers back.
 #pragma once
 #include "coda/epilogue/copy_out.h"
+#include "coda/epilogue/partials.h"
 #include "coda/epilogue/tile.h"
 
 namespace coda::epilogue {
@@ -11,6 +12,7 @@ inline namespace CODA_TARGET {
 template <class K, class Arguments>
 class Driver {
   using Program = typename K::Program;
+  static constexpr bool kGivesBackHalfway = K::kInPlace && K::kChunks > 1 && K::kStoreLag > 0;
 
  public:
   CODA_DEVICE Driver(const Arguments& arguments, const EpilogueThread& thread, uint32_t barriers,
@@ -29,9 +31,7 @@ class Driver {
     RowStates<Program> rows;
     reset_rows(rows);
     GroupSums groups{};
-    [&]<int... kSub>(stdlib::integer_sequence<int, kSub...>) {
-      (run_sub<kSub>(accumulators[kSub / K::kSubsAcross], rows, groups, turn), ...);
-    }(stdlib::make_integer_sequence<int, K::kSubs>{});
+    run_subs(accumulators, rows, groups, turn, stdlib::make_integer_sequence<int, K::kSubs>{});
   }
 
   // Gives a tile's inputs back unused.
@@ -74,6 +74,15 @@ class Driver {
     }
   }
 
+  // Not lambdas, here and below: whether those are inlined, which accumulators in registers take,
+  // is the compiler's choice.
+  template <int... kSub>
+  CODA_DEVICE void run_subs(const float (&accumulators)[K::kRowBlocks][K::kRegisters],
+                            RowStates<Program>& rows, GroupSums& groups, uint32_t turn,
+                            stdlib::integer_sequence<int, kSub...>) {
+    (run_sub<kSub>(accumulators[kSub / K::kSubsAcross], rows, groups, turn), ...);
+  }
+
   template <int kSub>
   CODA_DEVICE void run_sub(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
                            GroupSums& groups, uint32_t turn) {
@@ -88,16 +97,6 @@ class Driver {
       const uint32_t use = turn * (K::kSubs / K::kInputSets) + kSub / K::kInputSets;
       hw::mbarrier_wait(input_full(kSet), use & 1);
     }
-    if constexpr (K::kStaging.outputs > 0 && !K::kInPlace) {
-      // The set was last used kOutputSets sub-tiles ago; only lane 0 has groups in flight.
-      if constexpr (kSub >= K::kOutputSets) {
-        hw::template bulk_wait_read<K::kOutputSets - 1>();
-      } else if constexpr (kSub == 0) {
-        hw::template bulk_wait_read<
-            0>();  // of the tile before: its sets are used from the first on
-      }
-      hw::warp_sync();
-    }
     const uint32_t input = thread_.input + kSet * K::kStaging.input_set;
     const uint32_t output =
         K::kInPlace ? input : thread_.output + kSub % K::kOutputSets * K::kStaging.output_set;
@@ -106,12 +105,44 @@ class Driver {
         sum_groups<kBlock, kAcross * K::kChunks>(accumulators, rows, groups);
       }
     }
-    [&]<int... kChunk>(stdlib::integer_sequence<int, kChunk...>) {
-      (apply<kBlock, kAcross, kChunk>(accumulators, rows, groups, input, output), ...);
-    }(stdlib::make_integer_sequence<int, K::kChunks>{});
+    run_chunks<kSub>(accumulators, rows, groups, input, output,
+                     stdlib::make_integer_sequence<int, K::kChunks>{});
     ship<kSub>(output);
-    if constexpr (K::kReducesRows) close_rows<kSub>(rows);
-    if constexpr (K::kReducesColumns && kAcross == K::kSubsAcross - 1) close_columns<kBlock>();
+    if constexpr (K::kReducesRows) close_rows<K, kSub>(arguments_.program, thread_, rows);
+    if constexpr (K::kReducesColumns && kAcross == K::kSubsAcross - 1) {
+      close_columns<K, kBlock>(arguments_.program, thread_, consumer_);
+    }
+  }
+
+  template <int kSub, int... kChunk>
+  CODA_DEVICE void run_chunks(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
+                              GroupSums& groups, uint32_t input, uint32_t output,
+                              stdlib::integer_sequence<int, kChunk...>) {
+    (run_chunk<kSub, kChunk>(accumulators, rows, groups, input, output), ...);
+  }
+
+  template <int kSub, int kChunk>
+  CODA_DEVICE void run_chunk(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
+                             GroupSums& groups, uint32_t input, uint32_t output) {
+    if constexpr (kChunk == K::kChunks / 2) give_back_halfway<kSub>();
+    apply<kSub / K::kSubsAcross, kSub % K::kSubsAcross, kChunk>(accumulators, rows, groups, input,
+                                                                output);
+  }
+
+  // In place a set is given back when its stores have been read, some sub-tiles later: halfway
+  // through one, so that there is time for both the stores before and the loads after.
+  template <int kSub>
+  CODA_DEVICE void give_back_halfway() {
+    if constexpr (kGivesBackHalfway && kSub >= K::kStoreLag) {
+      if (hw::lane_again() == 0) give_back_stored<kSub, K::kStoreLag - 1>();
+      hw::warp_sync();
+    }
+  }
+  // kPending: of the stores since, those that are on their way.
+  template <int kSub, int kPending>
+  CODA_DEVICE void give_back_stored() {
+    hw::template bulk_wait_read<kPending>();
+    hw::mbarrier_arrive(input_empty((kSub - K::kStoreLag) % K::kInputSets));
   }
 
   template <int kBlock, int kAcross, int kChunk, bool kCollects = false>
@@ -167,10 +198,8 @@ class Driver {
         });
         hw::bulk_commit();
       }
-      // In place a set is given back when its stores have been read, some sub-tiles later.
-      if constexpr (K::kInPlace && kSub >= K::kStoreLag) {
-        hw::template bulk_wait_read<K::kStoreLag>();
-        hw::mbarrier_arrive(input_empty((kSub - K::kStoreLag) % K::kInputSets));
+      if constexpr (K::kInPlace && !kGivesBackHalfway && kSub >= K::kStoreLag) {
+        give_back_stored<kSub, K::kStoreLag>();
       }
       if constexpr (K::kInPlace && kSub == K::kSubs - 1 && !K::kOwesLast) give_back_lagging();
     }
@@ -207,82 +236,6 @@ class Driver {
       }
     });
   }
-
-  // Where a partial's columns end after this sub-tile: over the four lanes of a row, then out.
-  template <int kSub>
-  CODA_DEVICE void close_rows(RowStates<Program>& rows) {
-    constexpr int kBlock = kSub / K::kSubsAcross,
-                  kEnd = (kSub % K::kSubsAcross + 1) * K::kSubColumns;
-    for_each_port(arguments_.program, [&](const auto& port, auto index) {
-      using P = stdlib::remove_cvref_t<decltype(port)>;
-      constexpr int kIndex = decltype(index)::value;
-      if constexpr (P::kKind == PortKind::kRowReduce &&
-                    (!P::kOptional || (K::kGiven >> kIndex & 1) != 0)) {
-        static_assert(K::kColumns % P::kWidth == 0, "coda: a tile holds whole row partials");
-        if constexpr (kEnd % P::kWidth == 0) {
-          using Reduction = typename P::Reduction;
-          auto& state = row_state<kIndex, P>(rows);
-          // All shuffles before the first divergent store.
-          CODA_UNROLL
-          for (int h = 0; h < 2; ++h) {
-            state[h] = Reduction::combine(state[h], shuffle_state(state[h], 1));
-            state[h] = Reduction::combine(state[h], shuffle_state(state[h], 2));
-          }
-          const uint32_t lane = hw::lane_again();
-          const int first = thread_.column + kEnd - P::kWidth;
-          const int row = thread_.row + kBlock * 64 + static_cast<int>(lane >> 2);
-          const auto& view = port.view[0];
-          const int before =
-              P::kWidth == kPartialWidth ? thread_.row_partial : thread_.wide_row_partial;
-          const int64_t part = before + first / P::kWidth;
-          auto* to = view.data + part * view.ld + thread_.row_origin + row;
-          if ((lane & 3) == 0 && first < thread_.columns_end) {
-            if (row < thread_.rows_end) to[0] = state[0];
-            if (row + 8 < thread_.rows_end) to[8] = state[1];
-          }
-          state[0] = state[1] = Reduction::template identity<float>();
-        }
-      }
-    });
-  }
-
-  // The four warps' states of 64 rows become a partial, in the order of the warps. Two turns of
-  // memory, so that one barrier does.
-  template <int kBlock>
-  CODA_DEVICE void close_columns() {
-    hw::named_sync(kColumnBarrier + consumer_, 128);
-    const int first_row = thread_.row - static_cast<int>(thread_.warp) * 16 + kBlock * 64;
-    for_each_port(arguments_.program, [&](const auto& port, auto index) {
-      using P = stdlib::remove_cvref_t<decltype(port)>;
-      constexpr int kOffset = K::kStaging.column_offset[decltype(index)::value];
-      if constexpr (kOffset >= 0) {
-        using State = typename P::State;
-        const auto& view = port.view[0];
-        const int64_t part = thread_.column_partial + first_row / 64;
-        CODA_NO_UNROLL
-        for (int c = static_cast<int>(thread_.warp * 32 + thread_.lane); c < K::kColumns;
-             c += 128) {
-          auto state = P::Reduction::template identity<float>();
-          CODA_UNROLL
-          for (uint32_t w = 0; w < 4; ++w) {
-            uint32_t from =
-                thread_.columns + w * K::kStaging.column_bytes + kOffset + c * sizeof(State);
-            State more;
-            for_each_member(more, [&](float& member) {
-              member = stdlib::bit_cast<float>(hw::load_shared(from));
-              from += 4;
-            });
-            state = P::Reduction::combine(state, more);
-          }
-          if (first_row < thread_.rows_end && thread_.column + c < thread_.columns_end) {
-            view.data[part * view.ld + thread_.column_origin + thread_.column + c] = state;
-          }
-        }
-      }
-    });
-  }
-
-  static constexpr uint32_t kColumnBarrier = 4;  // and the next: one per consumer
 
   const Arguments& arguments_;
   EpilogueThread thread_;

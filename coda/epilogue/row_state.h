@@ -70,30 +70,40 @@ CODA_DEVICE State combine_all_of_row(const State& running, int h, Counts&& count
   return stdlib::bit_cast<State>(Reduction::combine_all(stdlib::bit_cast<Ones>(running), more));
 }
 
-// A thread's running state of row h of its two with its values of that row. column(n): the n-th of
-// their columns; those from `end` on do not count; whole: there are none.
-template <class Reduction, class Layout, class State, class Column, class... V>
-CODA_DEVICE State combine_row(State running, int h, bool whole, int end, Column&& column,
+// Whether the compiler fuses a sum with the product that is added differs from kernel to kernel;
+// results must not.
+template <class Reduction, class State>
+CODA_DEVICE State combine_lifted(const State& running, const State& lifted) {
+  if constexpr (stdlib::is_same_v<Reduction, Sum>) {
+    return hw::add_rounded(running, lifted);
+  } else {
+    return Reduction::combine(running, lifted);
+  }
+}
+
+// A thread's running state of row h of its two with its values of that row. counts(n): whether the
+// n-th of them is a column of the problem; whole: all of them are. kUniform: all lanes say the
+// same; then a predicate each is shorter than a branch.
+template <class Reduction, class Layout, bool kUniform, class State, class Counts, class... V>
+CODA_DEVICE State combine_row(State running, int h, bool whole, Counts&& counts,
                               const V&... value) {
   if constexpr (CombinesAll<Reduction>) {
     if (whole) {
       return combine_all_of_row<Reduction, Layout>(running, h, [](int) { return true; }, value...);
     }
-    return combine_all_of_row<Reduction, Layout>(
-        running, h, [&](int n) { return column(n) < end; }, value...);
+    return combine_all_of_row<Reduction, Layout>(running, h, counts, value...);
   } else {
     constexpr int kOwn = Layout::count(Space::kColumn);
-    const auto lifted = [&](int n) {
-      return Reduction::lift(value.lane[n / 2 * 4 + h * 2 + n % 2]...);
+    const auto next = [&](int n) {
+      return combine_lifted<Reduction>(running,
+                                       Reduction::lift(value.lane[n / 2 * 4 + h * 2 + n % 2]...));
     };
-    if (whole) {  // one branch instead of a predicate for every value
+    if (!kUniform && whole) {
       CODA_UNROLL
-      for (int n = 0; n < kOwn; ++n) running = Reduction::combine(running, lifted(n));
+      for (int n = 0; n < kOwn; ++n) running = next(n);
     } else {
       CODA_UNROLL
-      for (int n = 0; n < kOwn; ++n) {
-        if (column(n) < end) running = Reduction::combine(running, lifted(n));
-      }
+      for (int n = 0; n < kOwn; ++n) running = counts(n) ? next(n) : running;
     }
     return running;
   }

@@ -1,5 +1,5 @@
-// A warp's 16 lines of a tile port in shared memory, kSubColumns wide and swizzled as TMA does, in
-// the fragment layout: columns kFirst to kFirst + kWidth of them.
+// A warp's 16 lines of a tile port's buffer in shared memory, kSubColumns wide and swizzled as TMA
+// does, in the fragment layout: columns kFirst to kFirst + kWidth of them.
 #pragma once
 #include "coda/epilogue/thread.h"
 
@@ -9,8 +9,8 @@ inline namespace CODA_TARGET {
 template <class T, int kSubColumns, int kFirst, int kWidth>
 struct Slab {
   static constexpr int kLine = kSubColumns * sizeof(T);
-  static constexpr bool kSwizzled = kLine == 128 || kLine == 64 || kLine == 32;
-  uint32_t begin, lane;
+  uint32_t buffer, warp, lane;
+  uint32_t matrix_line;  // of the lane, where elements have two bytes
 
   CODA_DEVICE void store(const float (&value)[kWidth / 2]) const {
     if constexpr (sizeof(T) == 2) {
@@ -22,11 +22,8 @@ struct Slab {
         hw::store_matrix_x4(matrix(i), word);
       }
       if constexpr (kWidth % 16 != 0) {  // eight more columns
-        static_assert(!kSwizzled);
-        const uint32_t to =
-            begin + (lane >> 2) * kLine + (kFirst + kWidth - 8) * 2 + (lane & 3) * 4;
-        hw::store_shared(to, packed(value, kWidth / 4 - 2));
-        hw::store_shared(to + 8 * kLine, packed(value, kWidth / 4 - 1));
+        const uint32_t word[2] = {packed(value, kWidth / 4 - 2), packed(value, kWidth / 4 - 1)};
+        hw::store_matrix_x2(matrix(kWidth / 16), word);
       }
     } else {
       CODA_UNROLL
@@ -39,8 +36,6 @@ struct Slab {
 
   CODA_DEVICE void load(float (&value)[kWidth / 2]) const {
     if constexpr (sizeof(T) == 2) {
-      static_assert(kWidth % 16 == 0,
-                    "coda: inputs over elements travel in multiples of 16 columns");
       CODA_UNROLL
       for (int i = 0; i < kWidth / 16; ++i) {
         uint32_t word[4];
@@ -49,6 +44,12 @@ struct Slab {
         for (int x = 0; x < 4; ++x) {
           hw::template unpack<T>(word[x], value[8 * i + 2 * x], value[8 * i + 2 * x + 1]);
         }
+      }
+      if constexpr (kWidth % 16 != 0) {
+        uint32_t word[2];
+        hw::load_matrix_x2(matrix(kWidth / 16), word);
+        hw::template unpack<T>(word[0], value[kWidth / 2 - 4], value[kWidth / 2 - 3]);
+        hw::template unpack<T>(word[1], value[kWidth / 2 - 2], value[kWidth / 2 - 1]);
       }
     } else {
       CODA_UNROLL
@@ -66,16 +67,17 @@ struct Slab {
   static CODA_DEVICE uint32_t packed(const float (&value)[kWidth / 2], int i) {
     return hw::template pack<T>(value[2 * i], value[2 * i + 1]);
   }
-  // Sixteen columns from 16i on, for load_matrix_x4 and store_matrix_x4.
+  // Columns from 16i on: sixteen for load_matrix_x4 and store_matrix_x4, eight for those of two.
   CODA_DEVICE uint32_t matrix(int i) const {
-    return matrix_address<kLine>(begin, lane, static_cast<uint32_t>((kFirst + 16 * i) * 2));
+    return buffer + along_line<kLine>(matrix_line, static_cast<uint32_t>((kFirst + 16 * i) * 2));
   }
   // The two floats of lanes n and n + 1 (n even) in lines of 32 floats.
   CODA_DEVICE uint32_t pair(int n) const {
     static_assert(kLine == 128);
     const uint32_t line = (lane >> 2) + static_cast<uint32_t>(n / 2 % 2) * 8;
     const uint32_t column = static_cast<uint32_t>(kFirst + n / 4 * 8) + 2 * (lane & 3);
-    return begin + line * kLine + ((column / 4 ^ swizzle<kLine>(line)) << 4) + column % 4 * 4;
+    return buffer + (warp * 16 + line) * kLine + ((column / 4 ^ swizzle<kLine>(line)) << 4) +
+           column % 4 * 4;
   }
 };
 

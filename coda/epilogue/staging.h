@@ -51,12 +51,15 @@ struct Staging {
   int vector_offset[kPorts] = {};     // of a vector
   int column_offset[kPorts] = {};     // of a warp's column states
   int inputs = 0, outputs = 0;        // tile ports
+  int element_bytes = 0;              // of an element of all of them
   int input_bytes = 0;                // what TMA brings per sub-tile
   int input_set = 0, output_set = 0;  // bytes; in place, inputs and outputs share input_set
   int vector_bytes = 0;
   int column_bytes = 0;  // of one warp
   bool reduces_rows = false;
   bool in_place = false;
+  bool stores_halves = false;  // some output has elements of two bytes
+  bool finishes_rows = false;  // from partials
 };
 
 template <class Program>
@@ -72,11 +75,17 @@ constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_c
     switch (infos[i].kind) {
       case PortKind::kPerElement:
         input_place[s.inputs++] = i;
+        s.element_bytes += infos[i].bytes;
         s.input_bytes += elements * infos[i].bytes;
         break;
-      case PortKind::kStore: output_place[s.outputs++] = i; break;
+      case PortKind::kStore:
+        output_place[s.outputs++] = i;
+        s.element_bytes += infos[i].bytes;
+        s.stores_halves |= infos[i].bytes / infos[i].values == 2;
+        break;
       case PortKind::kPerRow:
       case PortKind::kPerRowFrom:
+        s.finishes_rows |= infos[i].kind == PortKind::kPerRowFrom;
         s.vector_offset[i] = s.vector_bytes;
         s.vector_bytes += tile_rows * 4;
         break;

@@ -11,6 +11,7 @@ struct EpilogueThread {
   uint32_t vectors;        // of the consumer
   uint32_t columns;        // the consumer's column states
   uint32_t warp;           // 0 to 3 within the consumer
+  uint32_t matrix_line;    // in buffers of two-byte elements
 
   // The current tile. Rows and columns count from the start of its segment.
   int segment;
@@ -30,13 +31,18 @@ CODA_DEVICE uint32_t swizzle(uint32_t line) {
   return kBytes == 128 ? line & 7 : kBytes == 64 ? line >> 1 & 3 : kBytes == 32 ? line >> 2 & 1 : 0;
 }
 
-// A lane's line address for load_matrix_x4 of 16 columns from `first` on, in bytes, of a slab of 16
-// lines.
+// Where a lane's line for load_matrix_x4 stands in a consumer's 64 lines of kBytes, 16 of a warp:
+// the first 16 lanes name the first eight columns of 16, the others the second.
 template <int kBytes>
-CODA_DEVICE uint32_t matrix_address(uint32_t slab, uint32_t lane, uint32_t first) {
+CODA_DEVICE uint32_t matrix_line(uint32_t warp, uint32_t lane) {
   const uint32_t line = lane & 15;
-  const uint32_t begin = slab + line * kBytes + (((lane >> 4) ^ swizzle<kBytes>(line)) << 4);
-  return kBytes == 128 || kBytes == 64 || kBytes == 32 ? begin ^ first : begin + first;
+  return (warp * 16 + line) * kBytes + (((lane >> 4) ^ swizzle<kBytes>(line)) << 4);
+}
+// That line `first` bytes further along, a multiple of 16.
+template <int kBytes>
+CODA_DEVICE uint32_t along_line(uint32_t matrix_line, uint32_t first) {
+  constexpr bool kSwizzled = kBytes == 128 || kBytes == 64 || kBytes == 32;
+  return kSwizzled ? matrix_line ^ first : matrix_line + first;
 }
 
 }  // namespace CODA_TARGET

@@ -3,6 +3,7 @@
 #pragma once
 #include "coda/epilogue/column_state.h"
 #include "coda/epilogue/group_sum.h"
+#include "coda/epilogue/port_offset.h"
 #include "coda/epilogue/row_state.h"
 #include "coda/epilogue/slab.h"
 #include "coda/epilogue/staging.h"
@@ -35,7 +36,8 @@ class Tile {
         rows_(rows),
         groups_(groups),
         input_(input),
-        output_(output) {}
+        output_(output),
+        matrix_line_(pinned(thread.matrix_line)) {}
 
   CODA_DEVICE auto accumulator(AccumulatorIndex<Program> i = 0) const {
     Values<float, Space::kElement> result;
@@ -120,15 +122,17 @@ class Tile {
   }
 
   template <StorePort P, Value V>
-  CODA_DEVICE void store(const P& port, const V& value) const {
+  CODA_DEVICE void store(const P& port, const V& value) {
     static_assert(check_store<P, 1>());
     if (kCollects || !given(port)) return;
+    wait_for_buffers();
     slab(port, output_, 0).store(as_elements(value).lane);
   }
   template <StorePort P, Value First, Value Second>
-  CODA_DEVICE void store(const P& port, const First& first, const Second& second) const {
+  CODA_DEVICE void store(const P& port, const First& first, const Second& second) {
     static_assert(check_store<P, 2>());
     if (kCollects || !given(port)) return;
+    wait_for_buffers();
     slab(port, output_, 0).store(as_elements(first).lane);
     slab(port, output_, 1).store(as_elements(second).lane);
   }
@@ -144,33 +148,50 @@ class Tile {
   }
 
  private:
-  // The port's place among the program's folds to a constant, and with it what follows from it.
-  // kTable: a member of Staging that holds one offset per port.
+  // Addresses that follow from it are worked out chunk by chunk: there are not enough registers to
+  // keep them all.
+  static CODA_DEVICE uint32_t pinned(uint32_t value) {
+    hw::pin(value);
+    return value;
+  }
+
   template <auto kTable, class P>
   CODA_DEVICE uint32_t offset(const P& port) const {
-    uint32_t result = 0;
-    for_each_port(program_, [&](const auto& other, auto index) {
-      constexpr int kOffset = (K::kStaging.*kTable)[decltype(index)::value];
-      if (static_cast<const void*>(&other) == static_cast<const void*>(&port)) {
-        result = static_cast<uint32_t>(kOffset);
-      }
-    });
-    return result;
+    return port_offset<K, kTable>(program_, port);
   }
 
   // The warp's 16 lines of a tile port within a set of buffers; of a paired one those of half h.
   template <class P>
   CODA_DEVICE auto slab(const P& port, uint32_t set, uint32_t h) const {
     using T = typename P::Element;
-    constexpr uint32_t kLines = K::kSubColumns * sizeof(T);
+    constexpr uint32_t kBuffer = kRowBlock * K::kSubColumns * sizeof(T);
     return Slab<T, K::kSubColumns, kInSub, kWidth>{
-        set + offset<&Staging<Program>::tile_offset>(port) +
-            (h * kRowBlock + thread_.warp * 16) * kLines,
-        thread_.lane};
+        set + offset<&Staging<Program>::tile_offset>(port) + h * kBuffer, thread_.warp,
+        thread_.lane, matrix_line_};
+  }
+
+  // Where outputs have buffers of their own, those of this sub-tile are free once the stores of
+  // kOutputSets sub-tiles ago, or all of the tile before, have been read. Only lane 0 has any. What
+  // the program does before its first store is time for that.
+  CODA_DEVICE void wait_for_buffers() {
+    constexpr int kNumber = kBlock * K::kSubsAcross + kSub;
+    constexpr bool kReused = kNumber == 0 || kNumber >= K::kOutputSets;
+    if constexpr (!K::kInPlace && kChunkIndex == 0 && kReused) {
+      if (has_buffers_) return;
+      has_buffers_ = true;
+      hw::template bulk_wait_read<kNumber == 0 ? 0 : K::kOutputSets - 1>();
+      hw::warp_sync();
+    }
   }
 
   CODA_DEVICE int lane_column(int n) const {
-    return thread_.column + kColumn + n / 2 * 8 + 2 * static_cast<int>(thread_.lane & 3) + n % 2;
+    return group_column(n) + 2 * static_cast<int>(thread_.lane & 3) + n % 2;
+  }
+  // The first of the eight columns which that is one of.
+  CODA_DEVICE int group_column(int n) const { return thread_.column + kColumn + n / 2 * 8; }
+  // Where the end is a multiple of eight columns, all lanes say the same.
+  CODA_DEVICE bool counts(int n) const {
+    return (K::kWholeEights ? group_column(n) : lane_column(n)) < thread_.columns_end;
   }
 
   static CODA_DEVICE float bits_float(uint32_t x) { return stdlib::bit_cast<float>(x); }
@@ -246,9 +267,8 @@ class Tile {
         auto& state = row_state<decltype(index)::value, P>(rows_);
         CODA_UNROLL
         for (int h = 0; h < 2; ++h) {
-          state[h] = combine_row<Reduction, Layout>(
-              state[h], h, whole, thread_.columns_end, [&](int n) { return lane_column(n); },
-              value...);
+          state[h] = combine_row<Reduction, Layout, K::kWholeEights>(
+              state[h], h, whole, [&](int n) { return counts(n); }, value...);
         }
       }
     });
@@ -258,18 +278,9 @@ class Tile {
   CODA_DEVICE void reduce_column(const P& port, const V&... value) const {
     using Reduction = typename P::Reduction;
     using State = typename P::State;
-    constexpr int kOwn = kWidth / 4;
+    State state[kWidth / 4];
     const int first = thread_.row + kBlock * 64 + static_cast<int>(thread_.lane >> 2);
-    State state[kOwn];
-    CODA_UNROLL
-    for (int n = 0; n < kOwn; ++n) {
-      const int i = n / 2 * 4 + n % 2;
-      const State identity = Reduction::template identity<float>();
-      const State top = first < thread_.rows_end ? Reduction::lift(value.lane[i]...) : identity;
-      const State bottom =
-          first + 8 < thread_.rows_end ? Reduction::lift(value.lane[i + 2]...) : identity;
-      state[n] = Reduction::combine(top, bottom);
-    }
+    lift_columns<Reduction>(state, thread_.rows_end - first, value...);
     fold_columns<Reduction, kColumn>(state, thread_.lane,
                                      thread_.columns + thread_.warp * K::kStaging.column_bytes +
                                          offset<&Staging<Program>::column_offset>(port));
@@ -280,8 +291,9 @@ class Tile {
   const float (&accumulators_)[K::kRegisters];
   RowStates<Program>& rows_;
   GroupSums& groups_;
-  uint32_t input_, output_;
+  uint32_t input_, output_, matrix_line_;
   int next_group_ = 0;
+  bool has_buffers_ = false;
 };
 
 }  // namespace CODA_TARGET

@@ -33,7 +33,9 @@ inline constexpr TileConfig kTileConfigs[] = {
     // For heads whose halves are no multiples of 32.
     {128, 160, 5, 2, 1, true, 40, true},  // 7
     {128, 192, 4, 2, 1, true, 48, true},  // 8
-    {128, 128, 4, 2, 1, true, 32, true},  // 9: for epilogues that carry five tensors
+    // For epilogues that carry five tensors: inputs do not wait for outputs to leave their place.
+    {128, 128, 5, 2, 1, true, 32, false},  // 9
+    {128, 192, 4, 2, 1, true, 32, false},  // 10
 };
 
 // Whether a tile of which few columns are inside is multiplied in fewer steps of 64 columns.

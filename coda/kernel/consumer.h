@@ -78,6 +78,7 @@ class Consumer {
     epilogue::EpilogueThread thread{};
     thread.lane = hw::lane();
     thread.warp = warp;
+    thread.matrix_line = epilogue::matrix_line<K::kSubColumns * 2>(warp, thread.lane);
     thread.input = shared + K::kOffsetEpilogue + consumer * K::kEpilogueBytes;
     thread.output = thread.input + K::kInputBytes;
     thread.vectors = shared + K::kOffsetVectors + consumer * K::kVectorBytes;

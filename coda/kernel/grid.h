@@ -16,7 +16,8 @@ struct Axis {
 
 struct Grid {
   Axis rows, columns;
-  int half = 0;  // of a head, in columns, where B comes as halves
+  int half = 0;        // of a head, in columns, where B comes as halves
+  int half_lines = 0;  // of a half, that a box of B has: as many as divide halves and tiles
   int depth_segments = 1;
   int depth[kMaxSegments] = {};  // of the contraction
   int depth_blocks = 0;          // in all its segments
@@ -34,10 +35,6 @@ struct Workspace {
   uint32_t* counters = nullptr;  // of slices that have come; zero before the launch
 };
 
-// Lines of B that a box has where it comes as halves of heads: a half, or what a tile has of one.
-CODA_HD int half_lines(int half, int tile_columns) {
-  return half < tile_columns ? half : tile_columns;
-}
 // Where a column of the first accumulator stands among the columns of whole heads; that of the
 // second stands half a head further.
 CODA_HD int paired_column(int column, int half) { return column + column / half * half; }

@@ -119,15 +119,9 @@ class Loader {
     }
   }
 
-  // Sub-tiles that have to wait for a buffer wait in L2 at least.
+  // A sub-tile that has to wait for a buffer waits in L2 at least: the next one of each buffer, not
+  // all at once, which would hold up the mainloop.
   CODA_DEVICE void load_tiles(const TilePlace& place, int row, int column, uint32_t turn) {
-    CODA_NO_UNROLL
-    for (int s = K::kInputSets; s < K::kSubs; ++s) {
-      for_each_input([&](const hw::TensorMap* maps, int) {
-        hw::tma_prefetch(maps + place.segment(), column + s % K::kSubsAcross * K::kSubColumns,
-                         row + s / K::kSubsAcross * 64);
-      });
-    }
     CODA_NO_UNROLL
     for (int s = 0; s < K::kSubs; ++s) {
       const uint32_t use = turn * K::kSubs + static_cast<uint32_t>(s);
@@ -140,7 +134,15 @@ class Loader {
         hw::tma_load(inputs_ + set * K::kStaging.input_set + offset, maps + place.segment(), full,
                      column + s % K::kSubsAcross * K::kSubColumns, row + s / K::kSubsAcross * 64);
       });
+      if (s + K::kInputSets < K::kSubs) prefetch(place, row, column, s + K::kInputSets);
     }
+  }
+
+  CODA_DEVICE void prefetch(const TilePlace& place, int row, int column, int s) {
+    for_each_input([&](const hw::TensorMap* maps, int) {
+      hw::tma_prefetch(maps + place.segment(), column + s % K::kSubsAcross * K::kSubColumns,
+                       row + s / K::kSubsAcross * 64);
+    });
   }
 
   template <class F>

@@ -35,7 +35,10 @@ class Producer {
       // A block whose part of the tile lies outside takes part all the same: it gets zeros.
       const int row = place.row + static_cast<int>(rank_row_) * K::kRows;
       int column = place.column + static_cast<int>(rank_column_) * K::kColumns;
-      if constexpr (K::kHalves) column = paired_column(column, grid.half);
+      if constexpr (K::kHalves) {
+        in_half_ = column % grid.half;
+        column = paired_column(column, grid.half);
+      }
       int before = 0;  // blocks of the segments before
       for (int s = 0; s < grid.depth_segments; ++s) {
         const hw::TensorMap* a = &arguments_.a[grid.depth_segments > 1 ? s : place.row_segment];
@@ -100,8 +103,7 @@ class Producer {
       CODA_UNROLL
       for (int i = 0; i < 2; ++i) {
         if (K::kClusterRows == 1 || i == static_cast<int>(rank_row_)) {
-          load_half(to + i * (K::kBytesB / 2), segment, full, column + i * arguments_.grid.half, k,
-                    blocks);
+          load_half(i, to + i * (K::kBytesB / 2), segment, full, column, k, blocks);
         }
       }
     } else if constexpr (K::kAccumulators == 2 && K::kClusterRows == 1) {
@@ -129,14 +131,23 @@ class Producer {
     }
   }
 
-  // The halves of the tile's heads that make up one accumulator: a box each, a head apart.
-  CODA_DEVICE void load_half(uint32_t to, int segment, uint32_t full, int line, int k,
+  // Half i of the tile's heads, which is one accumulator, box by box. Without divisions: it is
+  // asked for with every stage.
+  CODA_DEVICE void load_half(int i, uint32_t to, int segment, uint32_t full, int line, int k,
                              uint32_t blocks) {
-    const int half = arguments_.grid.half, lines = half_lines(half, K::kColumns);
+    const int half = arguments_.grid.half, lines = arguments_.grid.half_lines;
+    int in_half = in_half_;
+    line += i * half;
     CODA_NO_UNROLL
-    for (int done = 0; done < K::kColumns; done += lines, line += 2 * half) {
+    for (int done = 0; done < K::kColumns; done += lines) {
       load<K::kClusterRows>(to + done * (kBlockDepth * 2), &arguments_.b[0][segment], full, k, line,
                             blocks);
+      line += lines;
+      in_half += lines;
+      if (in_half == half) {  // the next head's
+        in_half = 0;
+        line += half;
+      }
     }
   }
 
@@ -153,6 +164,7 @@ class Producer {
   const Arguments<typename K::Program>& arguments_;
   uint32_t shared_, barriers_, rank_row_, rank_column_;
   uint32_t stage_ = 0, phase_ = 0;
+  int in_half_ = 0;  // where a tile begins in a half of a head
 };
 
 }  // namespace CODA_TARGET

@@ -70,10 +70,12 @@ struct KernelTraits {
   static_assert(kSubColumns % 8 == 0 && kSubColumns <= 64 && kColumns % kSubColumns == 0);
   static constexpr epilogue::Staging<Program> kStaging = epilogue::stage_ports<Program>(
       kGiven | kEither, kConsumerRows, kColumns, kSubColumns, kTile.in_place);
-  // Five tensors' worth of values at once take as many registers as many accumulators.
-  static constexpr bool kHeavy = kStaging.inputs + kStaging.outputs > 4;
-  static constexpr int kChunk =
-      epilogue::chunk_of(kSubColumns, kMany&& kHalves ? 8 : (kMany || kHeavy ? 16 : 32));
+  // Then tiles end with whole groups of eight columns, if there are outputs of two bytes.
+  static constexpr bool kWholeEights = !kAnyColumns && kStaging.stores_halves;
+  // Values of five tensors or of two accumulators at a time want registers as accumulators do.
+  static constexpr bool kHeavy = kStaging.element_bytes > 8;
+  static constexpr int kMostChunk = kMany && (kHeavy || kHalves) ? 8 : (kMany || kHeavy ? 16 : 32);
+  static constexpr int kChunk = epilogue::chunk_of(kSubColumns, kMostChunk);
   static constexpr int kChunks = kSubColumns / kChunk;
   static constexpr bool kReducesRows = kStaging.reduces_rows;
   static constexpr bool kReducesColumns = kStaging.column_bytes > 0;
@@ -129,8 +131,8 @@ struct KernelTraits {
                 "coda: warps that reduce columns together cannot finish slices one by one");
   // Beside 192 accumulators every register counts; but the boxes of a rows-major operand, and
   // finishing partials, take the feeding warps more than 24.
-  static constexpr bool kLeanFeeder = kMany && kA == OperandMajor::kContraction && kB == kA &&
-                                      !detail::has_port_of<Program>(PortKind::kPerRowFrom);
+  static constexpr bool kLeanFeeder =
+      kMany && kA == OperandMajor::kContraction && kB == kA && !kStaging.finishes_rows;
   static constexpr int kFeederRegisters = kLeanFeeder ? 24 : 40;
   static constexpr int kConsumerRegisters = kLeanFeeder ? 240 : 232;
 };

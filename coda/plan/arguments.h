@@ -51,8 +51,7 @@ kernel::Arguments<typename K::Program> make_arguments(const typename K::Program&
   arguments.grid = grid;
   constexpr bool kLinesA = K::kA == OperandMajor::kContraction;
   constexpr bool kLinesB = K::kB == OperandMajor::kContraction;
-  // Halves of heads come half by half.
-  const int share_b = K::kHalves              ? kernel::half_lines(grid.half, K::kColumns)
+  const int share_b = K::kHalves              ? grid.half_lines
                       : K::kAccumulators == 2 ? K::kColumns
                                               : K::kColumns / K::kClusterRows;
   for (int s = 0; s < a.segments; ++s) {

@@ -123,9 +123,9 @@ std::vector<int64_t> compiled_heads(std::span<const KernelEntry> kernels,
 }  // namespace
 
 std::string config_name(const kernel::TileConfig& config) {
-  return fmt::format("{}{}x{}_s{}_c{}x{}_n{}", config.pingpong ? "pp" : "co", config.rows,
+  return fmt::format("{}{}x{}_s{}_c{}x{}_n{}{}", config.pingpong ? "pp" : "co", config.rows,
                      config.columns, config.stages, config.cluster_rows, config.cluster_columns,
-                     config.sub_columns);
+                     config.sub_columns, config.in_place ? "" : "_apart");
 }
 
 bool fits(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,

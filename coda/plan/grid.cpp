@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace coda::plan {
 namespace {
@@ -61,6 +62,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.rows = make_axis(problem.rows, tile.rows, grid.row_tiles);
   grid.columns = make_axis(problem.columns, tile.columns, grid.column_tiles);
   grid.half = static_cast<int>(problem.head_dim / 2);
+  grid.half_lines = std::gcd(grid.half, config.columns / accumulators);
   grid.depth_segments = problem.contraction.count;
   for (int s = 0; s < problem.contraction.count; ++s) {
     grid.depth[s] = static_cast<int>(problem.contraction.size(s));

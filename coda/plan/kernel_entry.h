@@ -49,12 +49,12 @@ struct KernelEntry {
   void (*launch)(const LaunchRequest& request, const void* target) = nullptr;
 };
 
-// Whether tiles of the kernel hold heads of two such halves: whole heads, or, where no sums over
-// them are taken, whole parts of one; and sub-tiles parts of one half.
+// Whether tiles of the kernel hold heads of two such halves: sub-tiles parts of one half and, where
+// sums over heads are taken, tiles whole heads.
 inline bool takes_half(const KernelEntry& kernel, int64_t half) {
   const int64_t columns = kernel.config.columns / kernel.accumulators;
   return kernel.halves && half > 0 && half % kernel.config.sub_columns == 0 &&
-         (columns % half == 0 || (!kernel.groups && half % columns == 0));
+         (!kernel.groups || columns % half == 0);
 }
 
 // K: KernelTraits.

@@ -76,11 +76,12 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
     const double stage_bytes = 2.0 * kernel::kBlockDepth *
                                (static_cast<double>(tile.rows) / tile.cluster_columns +
                                 static_cast<double>(columns) / tile.cluster_rows);
-    const double elements =
-        static_cast<double>(tile.rows) * columns / kernel.accumulators / (tile.pingpong ? 1 : 2);
+    const double elements = static_cast<double>(tile.rows) * columns / kernel.accumulators;
+    // The epilogue's tensors pass through L2 beside the mainloop's, whoever covers its clocks.
+    const double l2_bytes = grid.depth_blocks * stage_bytes * drift + 2 * elements * halves;
     return TileCost{
-        grid.depth_blocks * std::max(kTensorSlack * tensor, stage_bytes / kL2BytesPerClock * drift),
-        kTileClocks + elements * kPortClocks * work};
+        std::max(grid.depth_blocks * kTensorSlack * tensor, l2_bytes / kL2BytesPerClock),
+        kTileClocks + elements / (tile.pingpong ? 1 : 2) * kPortClocks * work};
   };
   const TileCost whole = cost(tile.columns);
   double per_tile = whole.clocks(tile.pingpong);

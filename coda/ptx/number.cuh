@@ -28,6 +28,9 @@ CODA_DEVICE void unpack(uint32_t word, float& low, float& high) {
   }
 }
 
+// Never fused with a product before it.
+CODA_DEVICE float add_rounded(float a, float b) { return __fadd_rn(a, b); }
+
 CODA_DEVICE float exp2_approximate(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

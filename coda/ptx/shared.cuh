@@ -26,9 +26,21 @@ CODA_DEVICE void load_matrix_x4(uint32_t address, uint32_t (&value)[4]) {
                : "r"(address)
                : "memory");
 }
+// Likewise two matrices; the other lanes' addresses do not count.
+CODA_DEVICE void load_matrix_x2(uint32_t address, uint32_t (&value)[2]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(value[0]), "=r"(value[1])
+               : "r"(address)
+               : "memory");
+}
 CODA_DEVICE void store_matrix_x4(uint32_t address, const uint32_t (&value)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
                "r"(value[0]), "r"(value[1]), "r"(value[2]), "r"(value[3])
+               : "memory");
+}
+CODA_DEVICE void store_matrix_x2(uint32_t address, const uint32_t (&value)[2]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address),
+               "r"(value[0]), "r"(value[1])
                : "memory");
 }
 

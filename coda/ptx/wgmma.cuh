@@ -37,5 +37,6 @@ CODA_DEVICE void wgmma_wait() {
 }
 // Keeps a register in program order with the instructions around it.
 CODA_DEVICE void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+CODA_DEVICE void pin(uint32_t& value) { asm volatile("" : "+r"(value)); }
 
 }  // namespace coda::ptx

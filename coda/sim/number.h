@@ -16,6 +16,8 @@ CODA_DEVICE void unpack(uint32_t word, float& low, float& high) {
   high = to_float(T{static_cast<uint16_t>(word >> 16)});
 }
 
+CODA_DEVICE float add_rounded(float a, float b) { return a + b; }
+
 // Subnormal numbers are zero for the approximate instructions, in and out.
 CODA_DEVICE float flush(float x) {
   return stdlib::abs(x) < stdlib::numeric_limits<float>::min() ? stdlib::copysign(0.0f, x) : x;

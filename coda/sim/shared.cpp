@@ -33,17 +33,17 @@ struct MatrixArguments {
   uint32_t value[4];
 };
 
-// Lane l holds columns 2·(l % 4) and the next of row l / 4 of each matrix.
-void for_each_word(const Call& call, MatrixArguments* (&lanes)[32], bool write) {
+// Of the first `matrices`: lane l holds columns 2·(l % 4) and the next of row l / 4 of each.
+void for_each_word(const Call& call, MatrixArguments* (&lanes)[32], uint32_t matrices, bool write) {
   const Warp& warp = *call.thread.warp;
-  for (uint32_t lane = 0; lane < 32; ++lane) {
+  for (uint32_t lane = 0; lane < matrices * 8; ++lane) {
     if (lanes[lane]->address % 16 != 0) {
       call.fail(Violation::kAddress,
                 fmt::format("row address {} of lane {} is not aligned to 16 bytes",
                             describe_address(lanes[lane]->address), lane));
     }
   }
-  for (uint32_t matrix = 0; matrix < 4; ++matrix) {
+  for (uint32_t matrix = 0; matrix < matrices; ++matrix) {
     for (uint32_t lane = 0; lane < 32; ++lane) {
       const uint32_t address = lanes[matrix * 8 + lane / 4]->address + lane % 4 * 4;
       uint8_t* at = access(call, *warp.lanes[lane], address, 1, write);
@@ -54,6 +54,22 @@ void for_each_word(const Call& call, MatrixArguments* (&lanes)[32], bool write) 
       }
     }
   }
+}
+
+template <uint32_t kMatrices>
+void load_matrices(Call& call, uint32_t address, uint32_t (&value)[kMatrices]) {
+  MatrixArguments arguments{address, {}};
+  together(call, true, arguments,
+           [&](MatrixArguments*(&lanes)[32]) { for_each_word(call, lanes, kMatrices, false); });
+  std::memcpy(value, arguments.value, sizeof(value));
+}
+
+template <uint32_t kMatrices>
+void store_matrices(Call& call, uint32_t address, const uint32_t (&value)[kMatrices]) {
+  MatrixArguments arguments{address, {}};
+  std::memcpy(arguments.value, value, sizeof(value));
+  together(call, true, arguments,
+           [&](MatrixArguments*(&lanes)[32]) { for_each_word(call, lanes, kMatrices, true); });
 }
 
 }  // namespace
@@ -86,17 +102,20 @@ void load_shared_x2(uint32_t address, uint32_t& a, uint32_t& b, Location where) 
 
 void load_matrix_x4(uint32_t address, uint32_t (&value)[4], Location where) {
   Call call(where, SiteKind::kOther, "load_matrix_x4");
-  MatrixArguments arguments{address, {}};
-  together(call, true, arguments,
-           [&](MatrixArguments*(&lanes)[32]) { for_each_word(call, lanes, false); });
-  std::memcpy(value, arguments.value, sizeof(value));
+  load_matrices(call, address, value);
+}
+void load_matrix_x2(uint32_t address, uint32_t (&value)[2], Location where) {
+  Call call(where, SiteKind::kOther, "load_matrix_x2");
+  load_matrices(call, address, value);
 }
 
 void store_matrix_x4(uint32_t address, const uint32_t (&value)[4], Location where) {
   Call call(where, SiteKind::kOther, "store_matrix_x4");
-  MatrixArguments arguments{address, {value[0], value[1], value[2], value[3]}};
-  together(call, true, arguments,
-           [&](MatrixArguments*(&lanes)[32]) { for_each_word(call, lanes, true); });
+  store_matrices(call, address, value);
+}
+void store_matrix_x2(uint32_t address, const uint32_t (&value)[2], Location where) {
+  Call call(where, SiteKind::kOther, "store_matrix_x2");
+  store_matrices(call, address, value);
 }
 
 }  // namespace coda::sim

@@ -53,5 +53,6 @@ CODA_DEVICE void wgmma_wait(Location where = Location::current()) {
 }
 
 CODA_DEVICE void pin(float&) {}
+CODA_DEVICE void pin(uint32_t&) {}
 
 }  // namespace coda::sim

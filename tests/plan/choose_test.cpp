@@ -7,6 +7,7 @@
 #include "coda/catalogue/linear_rope.h"
 #include "coda/catalogue/linear_swiglu.h"
 #include "coda/core/error.h"
+#include "coda/plan/grid.h"
 
 namespace coda::plan {
 namespace {
@@ -159,13 +160,25 @@ TEST(Choose, TakesHeadsThatTilesAndSubTilesHold) {
   EXPECT_EQ(&choose(kernels, rope(128, 8)), &kernels[0]);
   EXPECT_EQ(&choose(kernels, rope(256, 8)), &kernels[0]);  // half of a head's halves
   EXPECT_EQ(&choose(kernels, rope(80, 8)), &kernels[1]);
+  EXPECT_EQ(&choose(kernels, rope(240, 8)), &kernels[1]);
   EXPECT_EQ(&choose(kernels, rope(96, 8)), &kernels[2]);
   const std::string message = refusal(kernels, rope(112, 8));
   EXPECT_NE(message.find("linear_rope: argument 'B': expected a head_dim of 64, 80, 96, 128, 160, "
-                         "192, 256 on the GPU (pad"),
+                         "192, 240, 256 on the GPU (pad"),
             std::string::npos)
       << message;
   EXPECT_NE(message.find("got 112"), std::string::npos) << message;
+}
+
+// A tile of 96 columns of each half, heads of 64: it ends in the middle of one.
+TEST(Choose, TilesMayEndWithinHeads) {
+  const KernelEntry kernels[] = {halves_entry(2)};
+  const Question q = rope(128, 8);
+  EXPECT_EQ(&choose(kernels, q), &kernels[0]);
+  EXPECT_EQ(make_grid(q.problem, kTileConfigs[2], 2, 66).half_lines, 32);
+  const KernelEntry whole[] = {halves_entry(2, true)};
+  EXPECT_NE(refusal(whole, q).find("expected a head_dim of 64, 192 on the GPU"), std::string::npos)
+      << refusal(whole, q);
 }
 
 TEST(Choose, SumsOverHeadsTakeWholeHeads) {
@@ -210,6 +223,7 @@ TEST(Choose, TakesTheKernelThatIsAskedForWhereItFits) {
 TEST(Choose, NamesConfigurations) {
   EXPECT_EQ(config_name(kTileConfigs[2]), "pp128x192_s5_c2x1_n32");
   EXPECT_EQ(config_name(kTileConfigs[5]), "co256x128_s4_c1x2_n32");
+  EXPECT_EQ(config_name(kTileConfigs[10]), "pp128x192_s4_c2x1_n32_apart");
 }
 
 }  // namespace

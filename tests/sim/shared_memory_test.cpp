@@ -113,10 +113,38 @@ TEST(SharedMemory, MatrixRoundTrip) {
   }
 }
 
+// Two matrices, one below the other: only the first 16 lanes' addresses count.
+TEST(SharedMemory, TwoMatricesRoundTrip) {
+  for (const sim::LaunchOptions& options : every_way()) {
+    std::vector<uint32_t> seen(16 * 4);  // [16, 8] 16-bit elements
+    run(
+        {},
+        [&] {
+          const uint32_t at = hw::dynamic_shared(), l = hw::lane();
+          const uint32_t row = l < 16 ? at + l * 16 : 3;
+          const uint32_t value[2] = {l, 1 << 16 | l};
+          uint32_t back[2];
+          hw::store_matrix_x2(row, value);
+          hw::warp_sync();
+          hw::load_matrix_x2(row, back);
+          for (uint32_t i = 0; i < 2; ++i) EXPECT_EQ(back[i], value[i]);
+          if (l == 0) {
+            for (uint32_t i = 0; i < seen.size(); ++i) seen[i] = hw::load_shared(at + i * 4);
+          }
+        },
+        options);
+    for (uint32_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i / 32 << 16 | i % 32);
+  }
+}
+
 TEST(SharedMemory, MatrixRowsAligned) {
   expect_failure({Violation::kAddress}, {}, [] {
     const uint32_t value[4] = {};
     hw::store_matrix_x4(hw::dynamic_shared() + hw::lane() * 16 + 8, value);
+  });
+  expect_failure({Violation::kAddress}, {}, [] {
+    uint32_t value[2];
+    hw::load_matrix_x2(hw::dynamic_shared() + hw::lane() * 16 + 4, value);
   });
 }
 
