@@ -10,8 +10,8 @@ const Operation& linear_operation();  // the build collects it in operations()
 const Operation& linear_operation() {
   static const Operation operation{
       .name = "linear",
-      .formula = "out = α·A Bᵀ + β·C + bias",
-      .summary = "Plain GEMM; with C in the memory of out it adds to an existing gradient.",
+      .formula = "out = α·rstd ⊙ A Bᵀ + β·C + bias, rstd = (Σx²/width + ε)^-½",
+      .summary = "Plain GEMM, behind a norm or not; with C in the memory of out it adds to it.",
       .variants = {variant<Linear<bf16>>("bf16", DType::kBf16, on_gpu<Linear<bf16>>()),
                    variant<Linear<fp16>>("fp16", DType::kFp16, on_gpu<Linear<fp16>>()),
                    variant<Linear<float>>("fp32", DType::kFp32),
