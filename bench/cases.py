@@ -8,7 +8,7 @@ reads. Row factors come as the partial sums that the operation before has left.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -82,18 +82,24 @@ def rstd_of(squares: torch.Tensor, width: int) -> torch.Tensor:
     return torch.rsqrt(wide(squares).sum(0) / width + EPSILON)[:, None]
 
 
-def linear(make: Maker, M: int, N: int, K: int) -> Case:
+def linear(make: Maker, M: int, N: int, K: int, normed: bool = False) -> Case:
+    """normed: with the row factor of a norm."""
     a, w, out = make.activation(M, K), make.weight(N, K), make.empty(M, N)
+    squares = squares_of(a) if normed else None
 
     def coda(run):
-        run("linear", make.type, a, w, out=out)
+        run("linear", make.type, a, w, out=out, **(factor(K, squares) if normed else {}))
         return dict(out=out)
 
-    def function(v):
+    def usual(v):  # from the normalised input
         return dict(out=v["a"] @ v["w"].t())
 
+    def function(v):
+        out = usual(v)["out"]
+        return dict(out=(wide(out) * rstd_of(squares, K)).to(out.dtype) if normed else out)
+
     return Case(
-        "linear", make.type, dict(a=a, w=w), function, coda, (a, w.t()), None, 2.0 * M * N * K
+        "linear", make.type, dict(a=a, w=w), function, coda, (a, w.t()), usual, 2.0 * M * N * K
     )
 
 
@@ -148,6 +154,18 @@ def linear_swiglu(make: Maker, M: int, N: int, K: int) -> Case:
     return Case(
         "linear_swiglu", make.type, inputs, function, coda, (a, w.t()), usual, 4.0 * M * N * K
     )
+
+
+def after_norm(case: Case) -> Case:
+    """For a framework the norm of A before the operation is an operator; the case's own row factor
+    is what is left of it."""
+    a, usual = case.inputs["a"], case.usual
+    gamma = torch.ones(a.shape[1], device=a.device, dtype=a.dtype)
+
+    def with_norm(v):
+        return usual(v | dict(a=F.rms_norm(v["a"], gamma.shape, gamma, EPSILON)))
+
+    return replace(case, usual=with_norm)
 
 
 def linear_rope(make: Maker, M: int, N: int, K: int) -> Case:

@@ -68,6 +68,20 @@ def square_cases(M: int, h: int) -> dict[str, Make]:
     }
 
 
+def chain_cases(M: int, h: int) -> dict[str, Make]:
+    """From the stream through a norm."""
+    ffn, after = FFN[h], cases.after_norm
+    return {
+        "norm, linear": lambda m: after(cases.linear(m, M, h, h, normed=True)),
+        "norm, SwiGLU": lambda m: after(cases.linear_swiglu(m, M, ffn, h)),
+        "norm, RoPE": lambda m: after(cases.linear_rope(m, M, 3 * h, h)),
+        "norm, cross-entropy": lambda m: after(loss_case(m, M, 32768, h, normed=True)),
+    }
+
+
+SETS = (("layer", layer_cases), ("square", square_cases), ("chain", chain_cases))
+
+
 def prepared(coda: Coda, case: cases.Case) -> Callable[[], None]:
     calls = []
     case.coda(lambda *call, **arguments: calls.append(coda.prepare(*call, **arguments)))
@@ -147,7 +161,7 @@ def main() -> int:
     )
     results = []
     for h in arguments.hidden:
-        for name_of_set, listed in (("layer", layer_cases), ("square", square_cases)):
+        for name_of_set, listed in SETS:
             for name, make in listed(TOKENS, h).items():
                 if arguments.only and arguments.only not in name:
                     continue
