@@ -42,9 +42,8 @@ struct LinearCrossEntropyBackward {
     const auto factor = tile.load(dloss, 1.0f) * tile.load(scale);
     auto dz = z;
     if (soft_cap.get() > 0.0f) {
-      const auto cap = tile.load(soft_cap);
-      const auto capped = cap_softly(z, cap);
-      dz = (probability(capped, log_sum) * plus - minus) * soft_cap_slope(capped, cap) * factor;
+      const auto capped = cap_softly_with_slope(z, tile.load(soft_cap));
+      dz = (probability(capped.value, log_sum) * plus - minus) * capped.slope * factor;
     } else {
       dz = (probability(z, log_sum) * plus - minus) * factor;
     }

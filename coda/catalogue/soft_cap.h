@@ -9,11 +9,16 @@ CODA_HD auto cap_softly(const Z& z, const Cap& cap) {
   return cap * tanh(z / cap);
 }
 
-// dẑ/dz = 1 - (ẑ/c)²
+template <class V>
+struct Capped {
+  V value, slope;  // ẑ and dẑ/dz = 1 - tanh²(z/c), which is 0 where ẑ is c
+};
+
 template <class Z, class Cap>
-CODA_HD auto soft_cap_slope(const Z& capped, const Cap& cap) {
-  const auto t = capped / cap;
-  return 1.0f - t * t;
+CODA_HD auto cap_softly_with_slope(const Z& z, const Cap& cap) {
+  const auto t = tanh(z / cap);
+  const auto value = cap * t;
+  return Capped<stdlib::remove_const_t<decltype(value)>>{value, 1.0f - t * t};
 }
 
 }  // namespace coda::catalogue

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "coda/catalogue/linear.h"
@@ -80,7 +81,8 @@ TEST(Tuning, KeysDifferByPortsAndTypes) {
   with_bias.program = describe(with_bias.linear);
   EXPECT_NE(with_bias.key(), Question(64, 64, 64).key());
   Question wide(64, 64, 64);
-  wide.program.ports.back().dtype = DType::kFp32;
+  auto& ports = wide.program.ports;
+  std::ranges::find(ports, "out", &PortView::name)->dtype = DType::kFp32;
   EXPECT_NE(wide.key(), Question(64, 64, 64).key());
 }
 

@@ -101,6 +101,7 @@ class MutatedKernel {
       if (ports[i].kind == PortKind::kScalar) c.numbers[ports[i].name] = 1;
     }
     for (const std::string& name : problem.variant.parameters) {
+      if (!c.given.contains(name.substr(0, name.find('.')))) continue;
       c.numbers[name] = name.ends_with(".epsilon") ? 0 : static_cast<double>(kParts);
     }
     return c;

@@ -65,6 +65,7 @@ std::vector<std::unique_ptr<MutatedKernel>> make_kernels() {
   add_operation("linear", variant_of("linear", "bf16"), 1, 212);
   add_operation("residual_norm", variant_of("linear_residual_norm", "kept-bf16"), 1, 212);
   add_operation("swiglu", swiglu, 1, 97);
+  add_operation("swiglu_backward", variant_of("linear_swiglu_backward", "bf16"), 9, 212);
   add_operation("swiglu-co", swiglu, 4, 168);
   add_operation("weight_grad", weight_grad, 1, 198);
   add_operation("weight_grad-co", weight_grad, 5, 326);
