@@ -32,11 +32,13 @@ def changed_files() -> set[str]:
 
 
 def compile_commands() -> dict[str, dict]:
-    """Source path from the root -> its first compile command; generated sources left out."""
+    """Source path from the root -> its first compile command; without generated sources, and what
+    nvcc compiles, whose command clang does not understand."""
     commands = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         source = Path(entry["file"])
-        if source.is_relative_to(ROOT) and not source.is_relative_to(BUILD):
+        ours = source.is_relative_to(ROOT) and not source.is_relative_to(BUILD)
+        if ours and source.suffix != ".cu":
             commands.setdefault(str(source.relative_to(ROOT)), entry)
     return commands
 
