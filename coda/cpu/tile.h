@@ -22,11 +22,7 @@ class RowTile {
       : program_(program), run_(run), row_(row), column_(column), count_(count) {}
 
   CODA_HD auto accumulator(AccumulatorIndex<Program> i = 0) const {
-    Values<float, Space::kElement> result;
-    const float* from = run_.accumulator[i.value] + row_ * run_.accumulator_ld + column_;
-    CODA_UNROLL
-    for (int v = 0; v < Layout::kVectors; ++v) result.lane[v] = simd::load(from + v * simd::kLanes);
-    return result;
+    return read<Space::kElement>(run_.accumulator[i.value] + row_ * run_.accumulator_ld + column_);
   }
 
   CODA_HD auto row() const {
@@ -109,16 +105,18 @@ class RowTile {
     using T = typename P::Element;
     const auto& view = port.view[port_segment<P>()];
     T* line = view.data + port_row<P>() * view.ld;
-    T buffer[2][kWidth];
-    write(first, buffer[0]);
-    write(second, buffer[1]);
     const int64_t half = run_.problem->head_dim / 2;
-    for_each_run(half, port_column<P>(), count_,
-                 [&](int64_t head, int64_t column, int from, int n) {
-                   T* to = line + head * 2 * half + column;
-                   std::memcpy(to, buffer[0] + from, sizeof(T) * static_cast<size_t>(n));
-                   std::memcpy(to + half, buffer[1] + from, sizeof(T) * static_cast<size_t>(n));
-                 });
+    const HeadColumn begin = head_column(half, port_column<P>());
+    if (count_ == kWidth && begin.column + kWidth <= half) {
+      T* to = line + begin.head * 2 * half + begin.column;
+      write(first, to);
+      write(second, to + half);
+    } else {
+      T one[kWidth], other[kWidth];
+      write(first, one);
+      write(second, other);
+      write_heads(line, half, begin, count_, one, other);
+    }
   }
 
   // Combines over the columns (RowReduce) or the rows (ColumnReduce) of a partial's 64.
@@ -280,12 +278,14 @@ class RowTile {
   // What stands where at(head, column in it) points to, for the columns of this tile.
   template <class P, Space kSpace, class At>
   CODA_HD auto read_runs(At&& at) const {
+    const int64_t half = run_.problem->head_dim / 2;
+    const HeadColumn begin = head_column(half, port_column<P>());
+    if (count_ == kWidth && begin.column + kWidth <= half)
+      return read<kSpace>(at(begin.head, begin.column));
     typename P::Element buffer[kWidth] = {};
-    for_each_run(run_.problem->head_dim / 2, port_column<P>(), count_,
-                 [&](int64_t head, int64_t column, int from, int n) {
-                   std::memcpy(buffer + from, at(head, column),
-                               sizeof(buffer[0]) * static_cast<size_t>(n));
-                 });
+    for_each_run(half, begin, count_, [&](int64_t head, int64_t column, int from, int n) {
+      std::memcpy(buffer + from, at(head, column), sizeof(buffer[0]) * static_cast<size_t>(n));
+    });
     return read<kSpace>(buffer);
   }
 

@@ -13,9 +13,10 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-Segments cut_evenly(int64_t total, int count) {
+// In multiples of `unit`, which divides the total.
+Segments cut_evenly(int64_t total, int count, int64_t unit = 1) {
   Segments result{count, {}};
-  for (int i = 1; i <= count; ++i) result.begin[i] = total * i / count;
+  for (int i = 1; i <= count; ++i) result.begin[i] = total / unit * i / count * unit;
   return result;
 }
 
@@ -41,7 +42,8 @@ Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool a
   const int64_t scale = halves ? 2 : 1;
   Problem problem;
   problem.rows = cut_evenly(shape.M, row_cuts);
-  problem.columns = cut_evenly(shape.N, column_cuts);
+  const int64_t head_dim = shape.N % 64 == 0 ? 128 : 2;
+  problem.columns = cut_evenly(shape.N, column_cuts, halves ? head_dim / 2 : 1);
   problem.contraction = cut_evenly(shape.K, 1);
   call_.a = operand(problem.rows, 1);
   call_.b = operand(problem.columns, scale);
@@ -50,12 +52,7 @@ Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool a
     const OperandView second = halves ? call_.b : operand(problem.columns, scale);
     std::ranges::copy(second.part[0], call_.b.part[1]);
   }
-  if (halves) {
-    constexpr int64_t kHeadDim = 128;
-    const bool whole = std::ranges::all_of(std::span(problem.columns.begin, column_cuts + 1),
-                                           [](int64_t begin) { return 2 * begin % kHeadDim == 0; });
-    problem.head_dim = call_.b.head_dim = whole ? kHeadDim : 2;
-  }
+  if (halves) problem.head_dim = call_.b.head_dim = head_dim;
   for (const PortView& port : program.ports) {
     const bool kept = port.kind == PortKind::kPerRowFrom || port.kind == PortKind::kPerHead;
     const bool left_out = port.optional && !all_ports && !kept;
