@@ -13,10 +13,10 @@ endif()
 
 if(CODA_TOOLS OR CODA_TESTS)  # the simulator's fibers
   find_package(Boost REQUIRED COMPONENTS context)
+  find_package(nlohmann_json REQUIRED)
 endif()
 if(CODA_TOOLS)
   find_package(CLI11 REQUIRED)
-  find_package(nlohmann_json REQUIRED)
 endif()
 
 # The OpenBLAS of Debian is built on gcc's OpenMP runtime; another compiler would bring a second
