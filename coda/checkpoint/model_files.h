@@ -1,0 +1,36 @@
+// The weights in a model's folder: model.safetensors, or the shards that
+// model.safetensors.index.json lists.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coda/checkpoint/named_shape.h"
+#include "coda/checkpoint/safetensors.h"
+
+namespace coda::checkpoint {
+
+class ModelFiles {
+ public:
+  // Throws coda::Error with folder and reason: no weights, a missing or damaged shard, a tensor in
+  // two shards, or one that the index promises and the shard lacks.
+  static ModelFiles open(const std::string& folder);
+
+  std::vector<NamedShape> shapes() const;  // of all tensors, by name
+  bool contains(const std::string& name) const { return shard_of_.contains(name); }
+  TensorRecord tensor(const std::string& name) const;  // good as long as this object lives
+
+  // check_shapes with what the files hold.
+  void check_against(std::span<const NamedShape> expected) const;
+
+ private:
+  explicit ModelFiles(std::string folder) : folder_(std::move(folder)) {}
+  void add(SafetensorsFile file);
+
+  std::string folder_;
+  std::vector<SafetensorsFile> shards_;
+  std::map<std::string, size_t> shard_of_;
+};
+
+}  // namespace coda::checkpoint
