@@ -16,7 +16,7 @@ namespace coda::train {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto fail = [&](const char* reason) {
-    throw Error(fmt::format("data: '{}': {}", path.string(), reason));
+    throw Error(fmt::format("cannot map '{}': {}", path.string(), reason));
   };
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) fail(std::strerror(errno));
@@ -29,7 +29,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   }
   close(file);
   if (error != 0) fail(std::strerror(error));
-  if (status.st_size == 0) fail("this file is empty");
+  if (status.st_size == 0) fail("it is empty");
   data_ = static_cast<const char*>(data);
   size_ = static_cast<size_t>(status.st_size);
 }

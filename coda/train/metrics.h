@@ -14,8 +14,8 @@ struct StepMetrics {
   float learning_rate = 0;
   float gradient_norm = 0;
   int64_t tokens = 0;  // since the first step
-  double seconds = 0;  // of this step
-  double tokens_per_second = 0;
+  float seconds = 0;   // of this step
+  float tokens_per_second = 0;
   bool operator==(const StepMetrics&) const = default;
 };
 
@@ -39,8 +39,8 @@ Metrics read_metrics(const std::filesystem::path& path);
 
 class MetricsFile {
  public:
-  // Opens the file for a run that has done `step` steps. What an earlier run wrote of later steps
-  // is dropped, all of it for step 0 but for a held-out loss; the file is replaced in one go.
+  // For a run that has done `step` steps: lines of later steps, as a run that was killed leaves
+  // them, are dropped in one go; before the first step that is every line.
   MetricsFile(std::filesystem::path path, int64_t step);
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;

@@ -49,7 +49,9 @@ void collect(const fs::path& folder, std::vector<fs::path>& found) {
       collect(entry.path(), found);
     }
   }
-  if (error) fail(folder, fmt::format("this folder cannot be read: {}", error.message()));
+  if (error) {
+    throw Error(fmt::format("cannot read folder '{}': {}", folder.string(), error.message()));
+  }
 }
 
 }  // namespace
@@ -86,7 +88,7 @@ std::string read_file(const fs::path& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              std::fclose);
   const auto fail_reading = [&] {
-    fail(path, fmt::format("this file cannot be read: {}", std::strerror(errno)));
+    throw Error(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
   };
   if (!file) fail_reading();
   std::string bytes;
