@@ -8,7 +8,10 @@
 
 namespace coda::train {
 
-Curve smoothed(const Curve& curve) {
+namespace {
+
+// The mean over up to `reach` points on either side, as many on both.
+Curve mean_around(const Curve& curve, size_t reach) {
   std::vector<double> sums{0}, counts{0};
   for (const CurvePoint& point : curve) {
     const bool finite = std::isfinite(point.loss);
@@ -16,13 +19,20 @@ Curve smoothed(const Curve& curve) {
     counts.push_back(counts.back() + (finite ? 1 : 0));
   }
   Curve result;
-  const size_t reach = curve.size() / 40;
   for (size_t i = 0; i < curve.size(); ++i) {
     const size_t side = std::min({reach, i, curve.size() - 1 - i});
     const size_t from = i - side, to = i + side + 1;
     result.push_back({curve[i].step, (sums[to] - sums[from]) / (counts[to] - counts[from])});
   }
   return result;
+}
+
+}  // namespace
+
+// Twice the mean: weights that fall off to both sides, which leave no steps beside a spike.
+Curve smoothed(const Curve& curve) {
+  const size_t reach = curve.size() / 50;
+  return mean_around(mean_around(curve, reach), reach);
 }
 
 Curve thinned(const Curve& curve, size_t buckets) {

@@ -11,7 +11,8 @@ struct CurvePoint {
 };
 using Curve = std::vector<CurvePoint>;
 
-// The mean over a 20th of the points, as many on either side, so fewer near the ends.
+// Weighted means over a 12th of the points, as many on either side, so fewer near the ends. A gap
+// wider than that stays one.
 Curve smoothed(const Curve& curve);
 
 // At most two points for each of `buckets` runs of points, the lowest and the highest, so that

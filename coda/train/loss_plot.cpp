@@ -46,9 +46,9 @@ Scale scale_of(const Curve& curve, const Curve& held_out) {
   return {{0, last, std::max(1.0, tick_distance(last, 10))}, loss_axis(curve, held_out)};
 }
 
-std::string step_text(double step) {
-  if (step >= 1e6) return fmt::format("{:.4g}M", step / 1e6);
-  if (step >= 1e4) return fmt::format("{:.4g}k", step / 1e3);
+std::string step_text(double step, double last) {
+  if (last >= 1e6) return fmt::format("{:.4g}M", step / 1e6);
+  if (last >= 1e4) return fmt::format("{:.4g}k", step / 1e3);
   return fmt::format("{:.0f}", step);
 }
 
@@ -69,7 +69,8 @@ std::string axes(const Scale& scale) {
     const double step = static_cast<double>(i) * scale.steps.tick;
     svg +=
         fmt::format("<path d=\"M{:.1f} {}v5\" stroke=\"{}\"/>\n", scale.x(step), kBottom, kFaint);
-    svg += text_at(scale.x(step), kBottom + 20, "text-anchor=\"middle\"", step_text(step));
+    svg += text_at(scale.x(step), kBottom + 20, "text-anchor=\"middle\"",
+                   step_text(step, scale.steps.high));
   }
   const double middle = (kTop + kBottom) / 2;
   svg += text_at((kLeft + kRight) / 2, kBottom + 44, "text-anchor=\"middle\" font-size=\"13\"",
@@ -109,10 +110,10 @@ std::string dot(double x, double y) {
 
 // At the top right, where losses that fall leave room.
 std::string legend(const Curve& held_out) {
-  constexpr double kX = kRight - 214, kY = kTop + 12, kLine = 22;
+  constexpr double kX = kRight - 230, kY = kTop + 12, kLine = 22;
   const bool measured = !held_out.empty();
   std::string svg = fmt::format(
-      "<g font-size=\"13\" fill=\"{}\">\n<rect x=\"{}\" y=\"{}\" width=\"206\" height=\"{}\" "
+      "<g font-size=\"13\" fill=\"{}\">\n<rect x=\"{}\" y=\"{}\" width=\"222\" height=\"{}\" "
       "rx=\"6\" fill=\"#ffffff\" fill-opacity=\"0.9\" stroke=\"{}\"/>\n",
       kInk, kX, kY, measured ? 80 : 58, kGrid);
   const auto sample = [&](double y, const char* color, double width, const char* name) {

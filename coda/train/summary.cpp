@@ -54,13 +54,16 @@ std::string operation_table(const RunSummary& run) {
   return "time per operation\n" + table.text(2);
 }
 
-std::string file_table(const RunSummary& run) {
-  terminal::Table table({{"files"}, {""}});
-  if (!run.checkpoint.empty()) table.add({"checkpoint", run.checkpoint});
-  if (!run.metrics.empty()) table.add({"metrics", run.metrics});
-  if (!run.plot.empty()) table.add({"loss plot", run.plot});
-  if (!run.resume_command.empty()) table.add({"go on with", run.resume_command});
-  return table.text();
+std::string file_lines(const RunSummary& run) {
+  std::string lines;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) lines += fmt::format("  {:<10}  {}\n", name, value);
+  };
+  add("checkpoint", run.checkpoint);
+  add("metrics", run.metrics);
+  add("loss plot", run.plot);
+  add("go on with", run.resume_command);
+  return lines.empty() ? lines : "files\n" + lines;
 }
 
 }  // namespace
@@ -77,7 +80,7 @@ std::string summary_text(const RunSummary& run) {
   text += operation_table(run);
   text += fmt::format("peak memory\n  planned  {}\n  seen     {}\n", bytes_text(run.planned_bytes),
                       bytes_text(run.seen_bytes));
-  return text + file_table(run);
+  return text + file_lines(run);
 }
 
 std::string bytes_text(int64_t bytes) {
