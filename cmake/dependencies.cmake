@@ -11,7 +11,7 @@ if(CODA_PORTABLE)
   add_link_options(-static-libstdc++)
 endif()
 
-if(CODA_TOOLS OR CODA_TESTS)  # the simulator's fibers
+if(CODA_TOOLS OR CODA_TESTS)  # the simulator's fibers; a run's files
   find_package(Boost REQUIRED COMPONENTS context)
   find_package(nlohmann_json REQUIRED)
 endif()

@@ -26,7 +26,7 @@ LAYERS = [
     {"plan"},
     {"rows"},
     {"catalogue"},
-    {"attention", "checkpoint"},
+    {"attention", "checkpoint", "terminal"},
     {"block"},
     {"train"},
     {"tools"},

@@ -11,9 +11,9 @@
 #include "coda/tools/cuda_bench.h"
 #include "coda/tools/cuda_rows_bench.h"
 #endif
+#include "coda/terminal/progress.h"
 #include "coda/tools/machine.h"
 #include "coda/tools/parse_shape.h"
-#include "coda/tools/progress.h"
 
 namespace coda::tools {
 namespace {
@@ -93,7 +93,7 @@ void run_cuda_bench(const Arguments& arguments) {
              gpu.name, gpu.launch_us, gpu.launch_by_name_us, arguments.rounds);
   std::fflush(stdout);
   const auto measure = [](auto&& bench, const CudaBenchOptions& options) {
-    std::optional<Progress> line;
+    std::optional<terminal::Progress> line;
     if (options.operations.empty()) return std::vector<BenchResult>{};
     return bench(options, [&](int64_t done, int64_t total) {
       if (!line) line.emplace("bench", total);
@@ -121,7 +121,7 @@ void run_cpu_bench(const Arguments& arguments) {
   std::fflush(stdout);
   std::vector<BenchResult> results;
   {
-    std::optional<Progress> line;
+    std::optional<terminal::Progress> line;
     results = bench(options, [&](int64_t done, int64_t total) {
       if (!line) line.emplace("bench", total);
       line->show(done);

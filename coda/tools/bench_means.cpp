@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "coda/terminal/table.h"
 #include "coda/tools/bench.h"
-#include "coda/tools/table.h"
 
 namespace coda::tools {
 namespace {
@@ -46,7 +46,7 @@ std::string operation_text(const BenchResult& r) {
 }  // namespace
 
 std::string bench_shapes(std::span<const BenchResult> results) {
-  std::vector<Table::Column> columns{{"chosen"}};
+  std::vector<terminal::Table::Column> columns{{"chosen"}};
   std::vector<std::vector<std::string>> rows;
   std::map<std::string, size_t> row_of;
   for (const BenchResult& r : results) {
@@ -59,7 +59,7 @@ std::string bench_shapes(std::span<const BenchResult> results) {
     if (first) rows.push_back({name});
     rows[found->second].push_back(fmt::format("{:.3f}", r.speedup()));
   }
-  Table table(columns);
+  terminal::Table table(columns);
   for (auto& row : rows) table.add(std::move(row));
   return table.text();
 }
@@ -78,14 +78,14 @@ std::string bench_means(std::span<const BenchResult> results) {
       speedups.over_usual = r.usual_ms / r.ms;
     }
   }
-  Table table({{"over the baseline"},
-               {"random (least)", true},
-               {"best", true},
-               {"zeros (least)", true},
-               {"best", true},
-               {"both (least)", true},
-               {"choice", true},
-               {"over cublasGemmEx", true}});
+  terminal::Table table({{"over the baseline"},
+                         {"random (least)", true},
+                         {"best", true},
+                         {"zeros (least)", true},
+                         {"best", true},
+                         {"both (least)", true},
+                         {"choice", true},
+                         {"over cublasGemmEx", true}});
   for (const std::string& name : order) {
     std::vector<std::string> row{name};
     Mean both, choice, over_usual;

@@ -3,27 +3,27 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coda/terminal/table.h"
 #include "coda/tools/bench.h"
 #include "coda/tools/machine.h"
-#include "coda/tools/table.h"
 #include "coda/version.h"
 
 namespace coda::tools {
 
 std::string bench_table(std::span<const BenchResult> results) {
-  Table table({{"operation"},
-               {"variant"},
-               {"with"},
-               {"M", true},
-               {"N", true},
-               {"K", true},
-               {"config"},
-               {"ms", true},
-               {"TFLOP/s", true},
-               {"GB/s", true},
-               {"baseline"},
-               {"its ms", true},
-               {"speedup", true}});
+  terminal::Table table({{"operation"},
+                         {"variant"},
+                         {"with"},
+                         {"M", true},
+                         {"N", true},
+                         {"K", true},
+                         {"config"},
+                         {"ms", true},
+                         {"TFLOP/s", true},
+                         {"GB/s", true},
+                         {"baseline"},
+                         {"its ms", true},
+                         {"speedup", true}});
   for (const BenchResult& r : results) {
     const bool compared = !r.baseline.empty();
     table.add({r.operation, r.variant, fmt::format("{}", fmt::join(r.ports, ",")),

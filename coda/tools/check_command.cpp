@@ -9,8 +9,8 @@
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_huge.h"
 #endif
+#include "coda/terminal/progress.h"
 #include "coda/tools/layer_check.h"
-#include "coda/tools/progress.h"
 
 namespace coda::tools {
 namespace {
@@ -58,7 +58,7 @@ int run_check(const Arguments& arguments) {
   }
   CheckResult result;
   {
-    std::optional<Progress> line;
+    std::optional<terminal::Progress> line;
     result = check(operations, options, [&](const CheckProgress& progress) {
       if (!line) line.emplace("check", progress.cases);
       line->show(progress.done);

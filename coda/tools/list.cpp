@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "coda/catalogue/operation.h"
+#include "coda/terminal/table.h"
 #include "coda/tools/command_line.h"
-#include "coda/tools/table.h"
 
 namespace coda::tools {
 namespace {
@@ -71,7 +71,7 @@ void print_group(const Group& variants, bool has_operands) {
   fmt::print("\n  {}\n", fmt::join(names, ", "));
   fmt::print("    {} of type {}{}\n", has_operands ? operands_text(first) : "no operands; tensors",
              types.size() > 1 ? "T = " : "", fmt::join(types, " | "));
-  Table table({{"port"}, {"kind"}, {"shape"}, {"type"}, {"use"}});
+  terminal::Table table({{"port"}, {"kind"}, {"shape"}, {"type"}, {"use"}});
   for (size_t i = 0; i < first.program.ports.size(); ++i) {
     const PortView& port = first.program.ports[i];
     table.add({port.name, has_operands ? kind_name(port.kind) : "tensor", shape_name(port),

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "coda/core/error.h"
-#include "coda/tools/table.h"
+#include "coda/terminal/table.h"
 
 namespace coda::tools {
 namespace {
@@ -93,13 +93,13 @@ plan::TuningCache tuning_of(std::span<const TunedChoice> choices) {
 }
 
 std::string tune_table(std::span<const TunedChoice> choices) {
-  Table table({{"operation"},
-               {"M", true},
-               {"N", true},
-               {"K", true},
-               {"predicted"},
-               {"tuned"},
-               {"speedup", true}});
+  terminal::Table table({{"operation"},
+                         {"M", true},
+                         {"N", true},
+                         {"K", true},
+                         {"predicted"},
+                         {"tuned"},
+                         {"speedup", true}});
   for (const TunedChoice& choice : choices) {
     const BenchResult& r = choice.measured;
     const std::string ports = r.ports.empty() ? "" : fmt::format(" +{}", fmt::join(r.ports, "+"));

@@ -10,8 +10,8 @@
 #include "coda/plan/cuda.h"
 #include "coda/tools/cuda_bench.h"
 #endif
+#include "coda/terminal/progress.h"
 #include "coda/tools/parse_shape.h"
-#include "coda/tools/progress.h"
 #include "coda/tools/tune.h"
 
 namespace coda::tools {
@@ -45,7 +45,7 @@ std::vector<TunedChoice> tune(CudaBenchOptions options, const std::vector<Shape>
                               const std::string& path) {
   const plan::Device& device = cuda::device_facts(0);
   std::vector<TunedChoice> choices;
-  std::optional<Progress> line;
+  std::optional<terminal::Progress> line;
   int64_t shapes_done = 0;
   for (const Shape& shape : shapes) {
     options.shapes = {shape};

@@ -10,9 +10,7 @@
 
 #include "coda/catalogue/operation.h"
 #include "coda/tools/check.h"
-#include "coda/tools/progress.h"
 #include "coda/tools/suggest.h"
-#include "coda/tools/table.h"
 
 namespace coda::tools {
 namespace {
@@ -178,20 +176,6 @@ TEST(CommandLine, BenchmarksAllPorts) {
       EXPECT_EQ(outcome.status, kSuccess) << outcome.err;
     }
   }
-}
-
-TEST(Progress, SaysHowLong) {
-  EXPECT_EQ(progress_text("check", 0, 10, 0), "check  0/10  0 %");
-  EXPECT_EQ(progress_text("check", 5, 10, 20), "check  5/10  50 %, 20 s left");
-  EXPECT_EQ(progress_text("check", 1, 10, 20), "check  1/10  10 %, 3 min 0 s left");
-  EXPECT_EQ(progress_text("check", 10, 10, 20), "check  10/10  100 %");
-}
-
-TEST(Table, AlignsCharacters) {
-  Table table({{"name"}, {"ms", true}});
-  table.add({"Σx²", "1.5"});
-  table.add({"squares", "10"});
-  EXPECT_EQ(table.text(1), " name      ms\n Σx²      1.5\n squares   10\n");
 }
 
 TEST(Suggest, TakesTheNearest) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace coda::tools {
+namespace coda::terminal {
 
 class Table {
  public:
@@ -22,4 +22,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace coda::tools
+}  // namespace coda::terminal

@@ -1,35 +1,26 @@
-#include "coda/tools/table.h"
-
-#include <fmt/format.h>
+#include "coda/terminal/table.h"
 
 #include <algorithm>
 
-namespace coda::tools {
-namespace {
+#include "coda/terminal/text_width.h"
 
-// Characters, not bytes: continuation bytes of UTF-8 take no room.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](unsigned char c) { return (c & 0xC0) != 0x80; }));
-}
-
-}  // namespace
+namespace coda::terminal {
 
 std::string Table::text(int indent) const {
   std::vector<std::string> heads;
   std::vector<size_t> widths;
   for (const Column& column : columns_) {
     heads.push_back(column.head);
-    widths.push_back(width(column.head));
+    widths.push_back(text_width(column.head));
   }
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], text_width(row[i]));
   }
   std::string result;
   const auto write = [&](const std::vector<std::string>& row) {
     std::string line(static_cast<size_t>(indent), ' ');
     for (size_t i = 0; i < row.size(); ++i) {
-      const std::string blanks(widths[i] - width(row[i]), ' ');
+      const std::string blanks(widths[i] - text_width(row[i]), ' ');
       line += columns_[i].right ? blanks + row[i] : row[i] + blanks;
       line += "  ";
     }
@@ -41,4 +32,4 @@ std::string Table::text(int indent) const {
   return result;
 }
 
-}  // namespace coda::tools
+}  // namespace coda::terminal

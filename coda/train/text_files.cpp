@@ -1,0 +1,105 @@
+#include "coda/train/text_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "coda/core/error.h"
+
+namespace coda::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, const std::string& reason) {
+  throw Error(fmt::format("data: '{}': {}", path.string(), reason));
+}
+
+bool is_hidden(const fs::path& path) { return path.filename().native().starts_with('.'); }
+
+// Text that programs wrote, which would drown what people wrote.
+bool is_build_folder(const fs::path& path) {
+  constexpr std::array<std::string_view, 3> kNames{"build", "node_modules", "__pycache__"};
+  const std::string& name = path.filename().native();
+  std::error_code ignored;
+  return std::ranges::count(kNames, name) > 0 || name.starts_with("build-") ||
+         fs::exists(path / "CMakeCache.txt", ignored) || fs::exists(path / "CACHEDIR.TAG", ignored);
+}
+
+// Links to folders are not followed, so a walk ends whatever the links.
+void collect(const fs::path& folder, std::vector<fs::path>& found) {
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const fs::directory_entry& entry = *entries;
+    std::error_code kind_error;  // as of a link that leads nowhere
+    if (is_hidden(entry.path())) continue;
+    if (entry.is_regular_file(kind_error)) {
+      found.push_back(entry.path());
+    } else if (!entry.is_symlink(kind_error) && entry.is_directory(kind_error) &&
+               !is_build_folder(entry.path())) {
+      collect(entry.path(), found);
+    }
+  }
+  if (error) {
+    throw Error(fmt::format("cannot read folder '{}': {}", folder.string(), error.message()));
+  }
+}
+
+}  // namespace
+
+std::vector<fs::path> find_files(const std::vector<fs::path>& paths) {
+  std::vector<fs::path> files;
+  std::set<fs::path> seen;
+  const auto add = [&](const fs::path& path) {
+    std::error_code error;
+    const fs::path canonical = fs::canonical(path, error);
+    if (error) fail(path, error.message());
+    if (seen.insert(canonical).second) files.push_back(path);
+  };
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) fail(path, "no such file or folder");
+    if (!fs::status_known(status)) fail(path, error.message());
+    if (fs::is_regular_file(status)) {
+      add(path);
+    } else if (fs::is_directory(status)) {
+      std::vector<fs::path> found;
+      collect(path, found);
+      std::ranges::sort(found);
+      std::ranges::for_each(found, add);
+    } else {
+      fail(path, "expected a file or a folder, got a device, a pipe or a socket");
+    }
+  }
+  return files;
+}
+
+std::string read_file(const fs::path& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
+  const auto fail_reading = [&] {
+    throw Error(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+  };
+  if (!file) fail_reading();
+  std::string bytes;
+  std::array<char, 1 << 16> buffer;
+  while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    bytes.append(buffer.data(), count);
+  }
+  if (std::ferror(file.get()) != 0) fail_reading();
+  return bytes;
+}
+
+bool is_text(const std::string& bytes) { return bytes.find('\0') == std::string::npos; }
+
+}  // namespace coda::train
