@@ -20,10 +20,9 @@ void BlockLists::add(Nodes& nodes, const char* label, const char* operation,
                      const std::string& variant, const OperandView& a, const OperandView& b,
                      std::vector<Argument> arguments) const {
   const catalogue::Operation& found = catalogue::find_operation(operation);
-  nodes.push_back({std::string(label) + " " + operation,
-                   CallNode{&found,
-                            &catalogue::find_variant(found, variant),
-                            {a, b, std::move(arguments)}}});
+  nodes.push_back(
+      {std::string(label) + " " + operation,
+       CallNode{&found, &catalogue::find_variant(found, variant), {a, b, std::move(arguments)}}});
 }
 
 TensorView BlockLists::activation(const std::string& name, DType type, int64_t rows,
@@ -84,7 +83,8 @@ void BlockLists::rope(Nodes& nodes, int64_t i, Saved& saved) {
   saved.k = activation("k", sizes_.kv());
   saved.v = activation("v", sizes_.kv());
   std::vector<Argument> arguments = row_factor(saved.in.squares);
-  append(arguments, {port("positions", constants_.positions), port("inv_freq", constants_.inv_freq),
+  append(arguments, {port("positions", constants_.positions),
+                     port("inv_freq", constants_.inv_freq),
                      {"out", {saved.q, saved.k, saved.v}}});
   if (layer.q_bias != nullptr) {
     arguments.push_back(
@@ -94,7 +94,8 @@ void BlockLists::rope(Nodes& nodes, int64_t i, Saved& saved) {
     saved.zq = activation("q before its norm", sizes_.attended());
     saved.zk = activation("k before its norm", sizes_.kv());
     saved.zv = activation("v again", sizes_.kv());
-    append(arguments, {port("q_norm", layer.q_norm->weight), port("k_norm", layer.k_norm->weight),
+    append(arguments, {port("q_norm", layer.q_norm->weight),
+                       port("k_norm", layer.k_norm->weight),
                        number("norm_epsilon", sizes_.epsilon),
                        {"z", {saved.zq, saved.zk, saved.zv}}});
   }
@@ -119,8 +120,8 @@ Stream BlockLists::residual_norm(Nodes& nodes, const char* label, const TensorVi
   std::vector<Argument> arguments = {port("residual", residual), port("out", out.x),
                                      port("squares", out.squares)};
   if (keeps) append(arguments, {port("gamma", kept_norm->weight), port("scaled", out.scaled)});
-  add(nodes, label, "linear_residual_norm", (keeps ? "kept-" : "folded-") + type_name_,
-      operand(a), operand(weight.weight), std::move(arguments));
+  add(nodes, label, "linear_residual_norm", (keeps ? "kept-" : "folded-") + type_name_, operand(a),
+      operand(weight.weight), std::move(arguments));
   return out;
 }
 

@@ -71,21 +71,23 @@ class BlockLists {
   const std::string& type_name() const { return type_name_; }
 
  private:
-  void rope(Nodes& nodes, int64_t i, Saved& saved);                                          // F4
+  void rope(Nodes& nodes, int64_t i, Saved& saved);  // F4
   void attention(Nodes& nodes, Saved& saved);
-  Stream residual_norm(Nodes& nodes, const char* label, const TensorView& a, const Parameter& weight,
-                       const TensorView& residual, const Parameter* kept_norm);              // F1, F3
-  void swiglu(Nodes& nodes, int64_t i, Saved& saved, bool keep);                             // F2
+  Stream residual_norm(Nodes& nodes, const char* label, const TensorView& a,
+                       const Parameter& weight, const TensorView& residual,
+                       const Parameter* kept_norm);               // F1, F3
+  void swiglu(Nodes& nodes, int64_t i, Saved& saved, bool keep);  // F2
   Saved until_swiglu(Nodes& nodes, int64_t i, const Stream& in, bool keep);
 
   TensorView rope_backward(Nodes& nodes, int64_t i, const Saved& saved, const TensorView& dy,
-                           std::vector<TensorView>& dz, const GradientMode& mode);           // B0
+                           std::vector<TensorView>& dz, const GradientMode& mode);  // B0
   TensorView norm_backward(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
                            const Parameter& weight, const Parameter& norm, const Stream& stream,
                            const TensorView& dx_in, const TensorView& dots, TensorView& scaled,
-                           const GradientMode& mode);                                        // B1, B5
+                           const GradientMode& mode);  // B1, B5
   void weight_grad(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
-                   const TensorView& x, const Parameter& weight, const GradientMode& mode);  // B2, B4, B6, B7
+                   const TensorView& x, const Parameter& weight,
+                   const GradientMode& mode);  // B2, B4, B6, B7
 
   const Sizes& sizes_;
   DType type_;

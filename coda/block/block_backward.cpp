@@ -14,8 +14,8 @@ std::vector<TensorView> transposed(std::vector<TensorView> views) {
 TensorView BlockLists::backward(Nodes& nodes, int64_t i, const Saved& before, const TensorView& dx2,
                                 const GradientMode& mode) {
   const LayerParameters& layer = parameters_.layer(i);
-  const Saved saved = recompute_ == Recompute::kBlock ? until_swiglu(nodes, i, before.in, true)
-                                                      : before;
+  const Saved saved =
+      recompute_ == Recompute::kBlock ? until_swiglu(nodes, i, before.in, true) : before;
   const TensorView dgate = activation("dgate", sizes_.ffn), dup = activation("dup", sizes_.ffn);
   const TensorView dots =
       activation("dots of gate, up", DType::kFp32, partials(sizes_.ffn), sizes_.tokens());
@@ -37,8 +37,8 @@ TensorView BlockLists::backward(Nodes& nodes, int64_t i, const Saved& before, co
   weight_grad(nodes, "B6", {dgate, dup}, scaled, *layer.gate_up, mode);
 
   const TensorView dy = activation("dy", sizes_.attended());
-  add(nodes, "B7", "linear", type_name_, operand(dx1),
-      operand(transpose(layer.o->weight)), {port("out", dy)});
+  add(nodes, "B7", "linear", type_name_, operand(dx1), operand(transpose(layer.o->weight)),
+      {port("out", dy)});
   weight_grad(nodes, "B7", {dx1}, saved.y, *layer.o, mode);
 
   std::vector<TensorView> dz;
@@ -56,20 +56,18 @@ TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved
   const LayerParameters& layer = parameters_.layer(i);
   const TensorView dq = activation("dq", sizes_.attended()), dk = activation("dk", sizes_.kv()),
                    dv = activation("dv", sizes_.kv());
-  nodes.push_back({"attention backward",
-                   AttentionBackwardNode{attention_shape_,
-                                         {saved.q, saved.k, saved.v, saved.y, saved.lse, dy, dq,
-                                          dk, dv}}});
+  nodes.push_back({"attention backward", AttentionBackwardNode{attention_shape_,
+                                                               {saved.q, saved.k, saved.v, saved.y,
+                                                                saved.lse, dy, dq, dk, dv}}});
   const TensorView sums = activation("dots of q, k, v", DType::kFp32,
                                      sizes_.heads + 2 * sizes_.kv_heads, sizes_.tokens());
   const bool normed = layer.q_norm != nullptr;
   std::vector<Argument> arguments = row_factor(saved.in.squares);
-  append(arguments,
-         {port("q", normed ? saved.zq : saved.q), port("k", normed ? saved.zk : saved.k),
-          port("v", saved.v), port("dq", dq), port("dk", dk), port("dv", dv),
-          port("inv_freq", constants_.inv_freq), port("positions", constants_.positions),
-          port("dzq", dq), port("dzk", dk), port("dzv", dv), port("sums", sums),
-          number("head_dim", static_cast<double>(sizes_.head_dim))});
+  append(arguments, {port("q", normed ? saved.zq : saved.q), port("k", normed ? saved.zk : saved.k),
+                     port("v", saved.v), port("dq", dq), port("dk", dk), port("dv", dv),
+                     port("inv_freq", constants_.inv_freq), port("positions", constants_.positions),
+                     port("dzq", dq), port("dzk", dk), port("dzv", dv), port("sums", sums),
+                     number("head_dim", static_cast<double>(sizes_.head_dim))});
   struct Partials {
     const char* name;
     const Parameter* parameter;
@@ -83,9 +81,8 @@ TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved
     arguments.push_back(port(name, column_sums.back().sums));
   };
   if (layer.q_bias != nullptr) {
-    append(arguments,
-           {port("bias_q", layer.q_bias->weight), port("bias_k", layer.k_bias->weight),
-            port("bias_v", layer.v_bias->weight)});
+    append(arguments, {port("bias_q", layer.q_bias->weight), port("bias_k", layer.k_bias->weight),
+                       port("bias_v", layer.v_bias->weight)});
     ask("dbias_q", layer.q_bias, sizes_.attended());
     ask("dbias_k", layer.k_bias, sizes_.kv());
     ask("dbias_v", layer.v_bias, sizes_.kv());
@@ -127,8 +124,8 @@ TensorView BlockLists::norm_backward(Nodes& nodes, const char* label,
     }
   }
   add(nodes, label, "linear_norm_backward", (kept(weight) ? "kept-" : "folded-") + type_name_,
-      operand(Cut::kContraction, dz), operand(Cut::kContraction, transposed(weight.multiplied_parts())),
-      std::move(arguments));
+      operand(Cut::kContraction, dz),
+      operand(Cut::kContraction, transposed(weight.multiplied_parts())), std::move(arguments));
   if (kept(weight)) finish_gradient(nodes, dgamma, norm, mode);
   return dx;
 }

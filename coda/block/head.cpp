@@ -51,7 +51,8 @@ void norm_backward(const Where& where, const HeadNode& node,
 }
 
 template <class T, class Where>
-void run(const Where& where, const HeadNode& node, const catalogue::CrossEntropyWorkspace& workspace) {
+void run(const Where& where, const HeadNode& node,
+         const catalogue::CrossEntropyWorkspace& workspace) {
   catalogue::CrossEntropy<T> problem;
   problem.x = matrix<const T>(node.scaled);
   problem.weight = matrix<const T>(node.weight);
@@ -79,12 +80,13 @@ void run(const Where& where, const HeadNode& node, const catalogue::CrossEntropy
 
 int64_t head_workspace_bytes(const HeadNode& node) {
   const int64_t M = node.scaled.rows, V = node.weight.rows;
-  return node.with_gradients ? catalogue::cross_entropy_with_gradients_bytes(
-                                   M, V, node.chunk_rows, node.scaled.dtype)
+  return node.with_gradients ? catalogue::cross_entropy_with_gradients_bytes(M, V, node.chunk_rows,
+                                                                             node.scaled.dtype)
                              : catalogue::cross_entropy_bytes(M, V);
 }
 
-void run_head(const catalogue::OnCpu& where, const HeadNode& node, const catalogue::CrossEntropyWorkspace& workspace) {
+void run_head(const catalogue::OnCpu& where, const HeadNode& node,
+              const catalogue::CrossEntropyWorkspace& workspace) {
   if (node.scaled.dtype == DType::kBf16) {
     run<bf16>(where, node, workspace);
   } else {
@@ -93,7 +95,8 @@ void run_head(const catalogue::OnCpu& where, const HeadNode& node, const catalog
 }
 
 #if defined(CODA_HAS_CUDA)
-void run_head(const catalogue::OnCuda& where, const HeadNode& node, const catalogue::CrossEntropyWorkspace& workspace) {
+void run_head(const catalogue::OnCuda& where, const HeadNode& node,
+              const catalogue::CrossEntropyWorkspace& workspace) {
   run<bf16>(where, node, workspace);
 }
 #endif

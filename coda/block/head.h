@@ -6,9 +6,11 @@
 namespace coda::block {
 
 int64_t head_workspace_bytes(const HeadNode& node);
-void run_head(const catalogue::OnCpu& where, const HeadNode& node, const catalogue::CrossEntropyWorkspace& workspace);
+void run_head(const catalogue::OnCpu& where, const HeadNode& node,
+              const catalogue::CrossEntropyWorkspace& workspace);
 #if defined(CODA_HAS_CUDA)
-void run_head(const catalogue::OnCuda& where, const HeadNode& node, const catalogue::CrossEntropyWorkspace& workspace);
+void run_head(const catalogue::OnCuda& where, const HeadNode& node,
+              const catalogue::CrossEntropyWorkspace& workspace);
 #endif
 
 }  // namespace coda::block

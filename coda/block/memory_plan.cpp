@@ -19,9 +19,7 @@ constexpr int kShift = 42;
 int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 bool is_declared(const void* data) { return (reinterpret_cast<uintptr_t>(data) & kMark) != 0; }
-size_t index_of(const void* data) {
-  return (reinterpret_cast<uintptr_t>(data) & ~kMark) >> kShift;
-}
+size_t index_of(const void* data) { return (reinterpret_cast<uintptr_t>(data) & ~kMark) >> kShift; }
 
 constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,     Use::kMoments,
                          Use::kGradients, Use::kInputs, Use::kActivation, Use::kWorkspace};
@@ -54,7 +52,12 @@ TensorView MemoryPlan::declare(std::string name, Use use, DType type, int64_t ro
   }
   const uint64_t address = kMark | static_cast<uint64_t>(tensors_.size()) << kShift;
   tensors_.push_back({std::move(name), use, bytes, 0, {}});
-  return {reinterpret_cast<const void*>(address), type, rows, columns, columns, Major::kRow,
+  return {reinterpret_cast<const void*>(address),
+          type,
+          rows,
+          columns,
+          columns,
+          Major::kRow,
           dtype_bytes(type)};
 }
 
@@ -107,11 +110,10 @@ void MemoryPlan::place() {
     }
     tensor->offset = at;
     activations_ = std::max(activations_, at + aligned(tensor->bytes));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), tensor,
-                                   [](const Tensor* a, const Tensor* b) {
-                                     return a->offset < b->offset;
-                                   }),
-                  tensor);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), tensor,
+                         [](const Tensor* a, const Tensor* b) { return a->offset < b->offset; }),
+        tensor);
   }
   for (Tensor* tensor : lively) tensor->offset += stays_;
 }

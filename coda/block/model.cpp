@@ -85,9 +85,9 @@ void Model::make_memory() {
   void* base = device_.allocate(plan_.bytes());
   for (Nodes* nodes : lists) plan_.make_real(*nodes, base);
   parameters_->make_real(plan_, base);
-  for (TensorView* view : {&inputs_.tokens, &inputs_.targets, &inputs_.losses, &inputs_.dloss,
-                           &inputs_.rates, &inputs_.norm, &inputs_.clip, &inputs_.positions,
-                           &inputs_.inv_freq, &workspace}) {
+  for (TensorView* view :
+       {&inputs_.tokens, &inputs_.targets, &inputs_.losses, &inputs_.dloss, &inputs_.rates,
+        &inputs_.norm, &inputs_.clip, &inputs_.positions, &inputs_.inv_freq, &workspace}) {
     *view = plan_.real(*view, base);
   }
   device_.set_workspace(const_cast<void*>(workspace.data), workspace_bytes);

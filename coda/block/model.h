@@ -20,6 +20,7 @@ class Model {
   const ModelOptions& options() const { return options_; }
   const MemoryPlan& memory() const { return plan_; }
   const Parameters& parameters() const { return *parameters_; }
+  const checkpoint::ModelConfig& config() const { return config_; }
   Device& device() { return device_; }
 
   // A parameter's values, rounded to the model's type; those of fp32 weights too. After the last

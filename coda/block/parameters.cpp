@@ -41,9 +41,8 @@ Parameters::Parameters(const Sizes& sizes, DType type, bool fold, bool training,
       add(Role::kEmbedding, {matrix("model.embed_tokens.weight", sizes.vocab, sizes.hidden)});
   for (int64_t i = 0; i < sizes.layers; ++i) add_layer(i, sizes, fold);
   final_norm_ = add(Role::kNorm, {vector("model.norm.weight", sizes.hidden)});
-  head_ = sizes.tied
-              ? embedding_
-              : add(Role::kEmbedding, {matrix("lm_head.weight", sizes.vocab, sizes.hidden)});
+  head_ = sizes.tied ? embedding_
+                     : add(Role::kEmbedding, {matrix("lm_head.weight", sizes.vocab, sizes.hidden)});
   for (Parameter& parameter : all_) declare(parameter, type, training, plan);
   if (training) declare_squares(plan);
 }
