@@ -69,7 +69,7 @@ CODA_DEVICE void update(const AdamwFactors& f, const Rates& rates, Elements& e) 
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) step(const __grid_constant__ Step<T> p) {
+__global__ void __launch_bounds__(kThreads, 4) step(const __grid_constant__ Step<T> p) {
   ptx::dependency_wait();
   ptx::dependents_launch();
   const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;

@@ -2,6 +2,7 @@
 // lie side by side, or one element at a time where lines do not begin at multiples of 16 bytes, and
 // at a line's end.
 #pragma once
+#include "coda/ptx/global.cuh"
 #include "coda/rows/vector.cuh"
 
 namespace coda::row {
@@ -33,11 +34,13 @@ CODA_DEVICE void load_part(const T* from, int count, float (&v)[kQuad]) {
   for (int i = 0; i < kQuad; ++i) v[i] = i < count ? to_float(from[i]) : 0.0f;
 }
 
+// Aligned as the loads are. An assignment of a struct may be taken apart, into four stores.
 CODA_DEVICE void store_quad(float* to, const float (&v)[kQuad]) {
-  *reinterpret_cast<float4*>(to) = {v[0], v[1], v[2], v[3]};
+  ptx::store_global_x4(to, v[0], v[1], v[2], v[3]);
 }
 CODA_DEVICE void store_quad(bf16* to, const float (&v)[kQuad]) {
-  *reinterpret_cast<uint2*>(to) = {ptx::pack<bf16>(v[0], v[1]), ptx::pack<bf16>(v[2], v[3])};
+  *reinterpret_cast<uint64_t*>(to) =
+      ptx::pack<bf16>(v[0], v[1]) | uint64_t{ptx::pack<bf16>(v[2], v[3])} << 32;
 }
 template <class T>
 CODA_DEVICE void store_part(T* to, int count, const float (&v)[kQuad]) {

@@ -5,8 +5,10 @@
 
 namespace coda::row {
 
-// A thread's share of Σ term(x[i]) over `count` elements: quads `thread`, `thread + threads`, ...
-// Loads go on where a line's end is not reached; with `vectors` 16 bytes at a time.
+inline constexpr int kAhead = 8;  // loads in flight
+
+// A thread's share of Σ term(x[i]) over `count` elements: quads `thread`, `thread + threads`, ...,
+// with `vectors` 16 bytes at a time.
 template <class Term>
 CODA_DEVICE double sum_quads(const float* x, int64_t count, int thread, int threads, bool vectors,
                              Term&& term) {
@@ -18,23 +20,22 @@ CODA_DEVICE double sum_quads(const float* x, int64_t count, int thread, int thre
   const int64_t step = int64_t{kQuad} * threads;
   int64_t column = int64_t{kQuad} * thread;
   if (vectors) {
-#pragma unroll 8
-    for (; column + kQuad <= count; column += step) {
-      float v[kQuad];
-      load_quad(x + column, v);
-      add(v);
-    }
-  } else {
-#pragma unroll 4
-    for (; column + kQuad <= count; column += step) {
-      float v[kQuad];
-      load_part(x + column, kQuad, v);
-      add(v);
+    for (; column + (kAhead - 1) * step + kQuad <= count; column += kAhead * step) {
+      float v[kAhead][kQuad];
+      CODA_UNROLL
+      for (int i = 0; i < kAhead; ++i) load_quad(x + column + i * step, v[i]);
+      CODA_UNROLL
+      for (int i = 0; i < kAhead; ++i) add(v[i]);
     }
   }
-  if (column < count) {  // the last quad
+  for (; column < count; column += step) {
     float v[kQuad];
-    load_part(x + column, quad_count(column, count), v);
+    const int there = quad_count(column, count);
+    if (vectors && there == kQuad) {
+      load_quad(x + column, v);
+    } else {
+      load_part(x + column, there, v);
+    }
     add(v);
   }
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
