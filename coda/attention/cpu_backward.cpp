@@ -63,6 +63,12 @@ struct Scratch {
   float *dk, *dv;                    // likewise, of the group
 };
 
+int64_t scratch_bytes(const Arithmetic& a, const Shape& shape, const Sizes& sizes) {
+  Carver carver(nullptr);
+  const Scratch scratch(a, shape, sizes, carver);
+  return carver.bytes();
+}
+
 // One key head of one sequence.
 class BackwardRun {
  public:
@@ -202,10 +208,7 @@ class BackwardRun {
 }  // namespace
 
 int64_t backward_bytes(const Arithmetic& a, const Shape& shape, int threads) {
-  const Sizes sizes(a, shape);
-  Carver carver(nullptr);
-  for (int i = 0; i < threads; ++i) const Scratch scratch(a, shape, sizes, carver);
-  return carver.bytes();
+  return threads * scratch_bytes(a, shape, Sizes(a, shape));
 }
 
 void run_backward(const Arithmetic& a, const Shape& shape, const Backward& tensors, int threads,
@@ -214,7 +217,7 @@ void run_backward(const Arithmetic& a, const Shape& shape, const Backward& tenso
 #pragma omp parallel num_threads(threads)
   {
     Carver carver(workspace);
-    for (int i = 0; i < omp_get_thread_num(); ++i) const Scratch other(a, shape, sizes, carver);
+    carver.take<char>(omp_get_thread_num() * scratch_bytes(a, shape, sizes));
     const Scratch scratch(a, shape, sizes, carver);
 #pragma omp for schedule(dynamic, 1) collapse(2)
     for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
