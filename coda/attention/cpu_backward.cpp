@@ -32,6 +32,7 @@ struct Scratch {
   Scratch(const Arithmetic& a, const Shape& shape, const Sizes& sizes, Carver& carver)
       : q_rows(carver.take<uint32_t>(sizes.tokens * sizes.units)),
         dy_rows(carver.take<uint32_t>(sizes.tokens * sizes.units)),
+        y_rows(carver.take<uint32_t>(a.columns() * sizes.units)),
         q_columns(carver.take<uint32_t>(sizes.tokens / sizes.block * block_panels(sizes))),
         dy_columns(carver.take<uint32_t>(sizes.tokens / sizes.block * block_panels(sizes))),
         k_columns(carver.take<uint32_t>(block_panels(sizes))),
@@ -52,6 +53,7 @@ struct Scratch {
   static int64_t block_panels(const Sizes& sizes) { return sizes.columns * sizes.block_units; }
 
   uint32_t *q_rows, *dy_rows;        // panels over queries, of a whole head
+  uint32_t* y_rows;                  // one panel
   uint32_t *q_columns, *dy_columns;  // panels over head_dim, block by block
   uint32_t* k_columns;               // of one block
   uint32_t* ds_panels;               // of one block of queries: rows of a product with k
@@ -118,9 +120,14 @@ class BackwardRun {
     const float* const lse =
         static_cast<const float*>(t_.lse.data) + head * t_.lse.ld + sequence_ * shape_.tokens;
     std::copy_n(lse, shape_.tokens, w_.lse);
-    a_.steps.row_dots(dy, head_of(t_.y, head), w_.delta);
     std::fill(w_.lse + shape_.tokens, w_.lse + sizes_.tokens, 0.0f);
-    std::fill(w_.delta + shape_.tokens, w_.delta + sizes_.tokens, 0.0f);
+    const TensorView y = head_of(t_.y, head);
+    for (int64_t begin = 0; begin < shape_.tokens; begin += a_.columns()) {
+      a_.tensors.pack_b(rows_job(y, begin, std::min(a_.columns(), shape_.tokens - begin)),
+                        w_.y_rows);
+      a_.steps.panel_dots(w_.dy_rows + begin * sizes_.units, w_.y_rows, sizes_.units, a_.columns(),
+                          w_.delta + begin);
+    }
   }
   int64_t begin_units(int64_t begin) const {  // of the panels over head_dim
     return begin / sizes_.block * Scratch::block_panels(sizes_);

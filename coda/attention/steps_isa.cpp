@@ -182,27 +182,32 @@ void copy(const TensorView& from, void* to) {
   }
 }
 
-template <class T>
-void row_dots(const TensorView& a, const TensorView& b, float* sums) {
-  for (int64_t row = 0; row < a.rows; ++row) {
-    const T* const x = static_cast<const T*>(a.data) + row * a.ld;
-    const T* const y = static_cast<const T*>(b.data) + row * b.ld;
+template <class Block>
+void panel_dots(const uint32_t* a, const uint32_t* b, int64_t units, int64_t columns, float* sums) {
+  const simd::FloatTag d;
+  const simd::BitsTag bits;
+  for (int64_t column = 0; column < columns; column += kLanes) {
     FloatVector sum = zero();
-    int64_t i = 0;
-    for (; i + kLanes <= a.columns; i += kLanes) {
-      sum = hn::MulAdd(simd::load(x + i), simd::load(y + i), sum);
+    for (int64_t unit = 0; unit < units; ++unit) {
+      const auto x = hn::LoadU(bits, a + unit * columns + column);
+      const auto y = hn::LoadU(bits, b + unit * columns + column);
+      if constexpr (std::is_same_v<Block, bf16>) {  // the later of the pair comes first
+        const auto upper = hn::Set(bits, 0xffff0000u);
+        sum = hn::MulAdd(hn::BitCast(d, hn::And(x, upper)), hn::BitCast(d, hn::And(y, upper)), sum);
+        sum = hn::MulAdd(hn::BitCast(d, hn::ShiftLeft<16>(x)), hn::BitCast(d, hn::ShiftLeft<16>(y)),
+                         sum);
+      } else {
+        sum = hn::MulAdd(hn::BitCast(d, x), hn::BitCast(d, y), sum);
+      }
     }
-    if (const int64_t left = a.columns - i; left > 0) {
-      sum = hn::MulAdd(load_first(x + i, left), load_first(y + i, left), sum);
-    }
-    sums[row] = hn::GetLane(hn::SumOfLanes(simd::FloatTag(), sum));
+    simd::store(sum, sums + column);
   }
 }
 
 template <class T, class Block>
 constexpr Steps make() {
   return {&softmax<Block>, &gradient<Block>, &log_sum_exp,
-          &store<T>,       &copy<T, Block>,  &row_dots<T>};
+          &store<T>,       &copy<T, Block>,  &panel_dots<Block>};
 }
 
 }  // namespace
