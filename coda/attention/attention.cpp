@@ -46,27 +46,26 @@ DType check_type(const row::TensorCheck& check, const TensorView& q) {
   return q.dtype;
 }
 
-void check_workspace(row::TensorCheck& check, const Workspace& workspace) {
-  if (workspace.bytes == 0) return;
-  if (workspace.data == nullptr) {
-    check.fail("workspace", fmt::format("{} bytes, as workspace_bytes says", workspace.bytes),
-               "a null pointer");
+void check_workspace(row::TensorCheck& check, int64_t bytes, const void* workspace) {
+  if (bytes == 0) return;
+  if (workspace == nullptr) {
+    check.fail("workspace", fmt::format("{} bytes", bytes), "a null pointer");
   }
-  if (reinterpret_cast<uintptr_t>(workspace.data) % kWorkspaceAlignment != 0) {
+  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
     check.fail("workspace", fmt::format("data aligned to {} bytes", kWorkspaceAlignment),
-               fmt::format("address {}", workspace.data));
+               fmt::format("address {}", workspace));
   }
-  const int64_t floats = (workspace.bytes + 3) / 4;
-  check.output("workspace",
-               erase(Matrix<const float>(static_cast<float*>(workspace.data), 1, floats)),
-               {1, floats}, {DType::kFp32});
+  const Extent floats{1, (bytes + 3) / 4};
+  const Matrix<const float> view(static_cast<const float*>(workspace), 1, floats.columns);
+  check.output("workspace", erase(view), floats, {DType::kFp32});
 }
 
 }  // namespace
 
 void validate(const Shape& shape) { check_shape(row::TensorCheck("attention"), shape); }
 
-void validate(const Shape& shape, const Forward& t, const Workspace& workspace) {
+void validate(const Attention& attention, const Shape& shape, const Forward& t,
+              const void* workspace) {
   row::TensorCheck check("attention");
   check_shape(check, shape);
   const DType type = check_type(check, t.q);
@@ -78,11 +77,12 @@ void validate(const Shape& shape, const Forward& t, const Workspace& workspace) 
   check.input("v", t.v, keys, {type});
   check.output("y", t.y, queries, {type});
   check.output("lse", t.lse, {shape.heads, rows}, {DType::kFp32});
-  check_workspace(check, workspace);
+  check_workspace(check, attention.workspace_bytes(shape, type), workspace);
   check.finish();
 }
 
-void validate(const Shape& shape, const Backward& t, const Workspace& workspace) {
+void validate(const Attention& attention, const Shape& shape, const Backward& t,
+              const void* workspace) {
   row::TensorCheck check("attention_backward");
   check_shape(check, shape);
   const DType type = check_type(check, t.q);
@@ -98,7 +98,7 @@ void validate(const Shape& shape, const Backward& t, const Workspace& workspace)
   check.output("dq", t.dq, queries, {type});
   check.output("dk", t.dk, keys, {type});
   check.output("dv", t.dv, keys, {type});
-  check_workspace(check, workspace);
+  check_workspace(check, attention.workspace_bytes(shape, type), workspace);
   check.finish();
 }
 

@@ -27,6 +27,8 @@ struct Backward {
   TensorView dq, dk, dv;       // like q, k, v, out
 };
 
+inline constexpr int64_t kWorkspaceAlignment = 64;
+
 // Where attention runs.
 class Attention {
  public:
@@ -38,17 +40,12 @@ class Attention {
   virtual void backward(const Shape& shape, const Backward& tensors, void* workspace) = 0;
 };
 
-inline constexpr int64_t kWorkspaceAlignment = 64;
-
-struct Workspace {
-  void* data = nullptr;
-  int64_t bytes = 0;
-};
-
 // Throws coda::Error where an argument does not fit: extents, types, leading dimensions, missing
 // data, an output or the workspace that shares memory with anything else.
 void validate(const Shape& shape);
-void validate(const Shape& shape, const Forward& tensors, const Workspace& workspace);
-void validate(const Shape& shape, const Backward& tensors, const Workspace& workspace);
+void validate(const Attention& attention, const Shape& shape, const Forward& tensors,
+              const void* workspace);
+void validate(const Attention& attention, const Shape& shape, const Backward& tensors,
+              const void* workspace);
 
 }  // namespace coda::attention

@@ -46,19 +46,15 @@ int64_t CpuAttention::workspace_bytes(const Shape& shape, DType type) const {
 }
 
 void CpuAttention::forward(const Shape& shape, const Forward& tensors, void* workspace) {
-  validate(shape, tensors, {});
-  const DType type = tensors.q.dtype;
-  validate(shape, tensors, {workspace, workspace_bytes(shape, type)});
+  validate(*this, shape, tensors, workspace);
   if (tensors.q.empty()) return;
-  run_forward(arithmetic_for(isa_, type), shape, tensors, threads_, workspace);
+  run_forward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_, workspace);
 }
 
 void CpuAttention::backward(const Shape& shape, const Backward& tensors, void* workspace) {
-  validate(shape, tensors, {});
-  const DType type = tensors.q.dtype;
-  validate(shape, tensors, {workspace, workspace_bytes(shape, type)});
+  validate(*this, shape, tensors, workspace);
   if (tensors.q.empty()) return;
-  run_backward(arithmetic_for(isa_, type), shape, tensors, threads_, workspace);
+  run_backward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_, workspace);
 }
 
 }  // namespace coda::attention

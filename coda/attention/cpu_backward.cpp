@@ -32,6 +32,7 @@ struct Scratch {
   Scratch(const Arithmetic& a, const Shape& shape, const Sizes& sizes, Carver& carver)
       : q_rows(carver.take<uint32_t>(sizes.tokens * sizes.units)),
         dy_rows(carver.take<uint32_t>(sizes.tokens * sizes.units)),
+        y_rows(carver.take<uint32_t>(a.columns() * sizes.units)),
         q_columns(carver.take<uint32_t>(sizes.tokens / sizes.block * block_panels(sizes))),
         dy_columns(carver.take<uint32_t>(sizes.tokens / sizes.block * block_panels(sizes))),
         k_columns(carver.take<uint32_t>(block_panels(sizes))),
@@ -52,6 +53,7 @@ struct Scratch {
   static int64_t block_panels(const Sizes& sizes) { return sizes.columns * sizes.block_units; }
 
   uint32_t *q_rows, *dy_rows;        // panels over queries, of a whole head
+  uint32_t* y_rows;                  // one panel
   uint32_t *q_columns, *dy_columns;  // panels over head_dim, block by block
   uint32_t* k_columns;               // of one block
   uint32_t* ds_panels;               // of one block of queries: rows of a product with k
@@ -62,6 +64,12 @@ struct Scratch {
   float* dq;                         // [tokens, columns], of one query head
   float *dk, *dv;                    // likewise, of the group
 };
+
+int64_t scratch_bytes(const Arithmetic& a, const Shape& shape, const Sizes& sizes) {
+  Carver carver(nullptr);
+  const Scratch scratch(a, shape, sizes, carver);
+  return carver.bytes();
+}
 
 // One key head of one sequence.
 class BackwardRun {
@@ -112,9 +120,14 @@ class BackwardRun {
     const float* const lse =
         static_cast<const float*>(t_.lse.data) + head * t_.lse.ld + sequence_ * shape_.tokens;
     std::copy_n(lse, shape_.tokens, w_.lse);
-    a_.steps.row_dots(dy, head_of(t_.y, head), w_.delta);
     std::fill(w_.lse + shape_.tokens, w_.lse + sizes_.tokens, 0.0f);
-    std::fill(w_.delta + shape_.tokens, w_.delta + sizes_.tokens, 0.0f);
+    const TensorView y = head_of(t_.y, head);
+    for (int64_t begin = 0; begin < shape_.tokens; begin += a_.columns()) {
+      a_.tensors.pack_b(rows_job(y, begin, std::min(a_.columns(), shape_.tokens - begin)),
+                        w_.y_rows);
+      a_.steps.panel_dots(w_.dy_rows + begin * sizes_.units, w_.y_rows, sizes_.units, a_.columns(),
+                          w_.delta + begin);
+    }
   }
   int64_t begin_units(int64_t begin) const {  // of the panels over head_dim
     return begin / sizes_.block * Scratch::block_panels(sizes_);
@@ -202,10 +215,7 @@ class BackwardRun {
 }  // namespace
 
 int64_t backward_bytes(const Arithmetic& a, const Shape& shape, int threads) {
-  const Sizes sizes(a, shape);
-  Carver carver(nullptr);
-  for (int i = 0; i < threads; ++i) const Scratch scratch(a, shape, sizes, carver);
-  return carver.bytes();
+  return threads * scratch_bytes(a, shape, Sizes(a, shape));
 }
 
 void run_backward(const Arithmetic& a, const Shape& shape, const Backward& tensors, int threads,
@@ -214,7 +224,7 @@ void run_backward(const Arithmetic& a, const Shape& shape, const Backward& tenso
 #pragma omp parallel num_threads(threads)
   {
     Carver carver(workspace);
-    for (int i = 0; i < omp_get_thread_num(); ++i) const Scratch other(a, shape, sizes, carver);
+    carver.take<char>(omp_get_thread_num() * scratch_bytes(a, shape, sizes));
     const Scratch scratch(a, shape, sizes, carver);
 #pragma omp for schedule(dynamic, 1) collapse(2)
     for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {

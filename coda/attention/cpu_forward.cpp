@@ -44,6 +44,12 @@ struct Scratch {
   float *max, *sum;
 };
 
+int64_t scratch_bytes(const Arithmetic& a, const Shape& shape, const Sizes& sizes) {
+  Carver carver(nullptr);
+  const Scratch scratch(a, shape, sizes, carver);
+  return carver.bytes();
+}
+
 class ForwardRun {
  public:
   ForwardRun(const Arithmetic& a, const Shape& shape, const Forward& tensors, const Sizes& sizes,
@@ -137,8 +143,7 @@ int64_t forward_bytes(const Arithmetic& a, const Shape& shape, int threads) {
   const Sizes sizes(a, shape);
   Carver carver(nullptr);
   const ForwardRun run(a, shape, {}, sizes, carver);
-  for (int i = 0; i < threads; ++i) const Scratch scratch(a, shape, sizes, carver);
-  return carver.bytes();
+  return carver.bytes() + threads * scratch_bytes(a, shape, sizes);
 }
 
 void run_forward(const Arithmetic& a, const Shape& shape, const Forward& tensors, int threads,
@@ -151,7 +156,7 @@ void run_forward(const Arithmetic& a, const Shape& shape, const Forward& tensors
 #pragma omp parallel num_threads(threads)
   {
     Carver carver = shared;
-    for (int i = 0; i < omp_get_thread_num(); ++i) const Scratch other(a, shape, sizes, carver);
+    carver.take<char>(omp_get_thread_num() * scratch_bytes(a, shape, sizes));
     const Scratch scratch(a, shape, sizes, carver);
 #pragma omp for schedule(dynamic, 1) collapse(3)
     for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {

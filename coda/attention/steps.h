@@ -46,8 +46,10 @@ struct Steps {
                 const TensorView& out);
   // to [rows, columns] of the blocks' type, lines without gaps.
   void (*copy)(const TensorView& from, void* to);
-  // Σ a·b over the columns, [rows].
-  void (*row_dots)(const TensorView& a, const TensorView& b, float* sums);
+  // Σ a·b of every row of two panels [units, columns], added up as micro-kernels do: where a query
+  // sees one key alone, delta is dp in every bit.
+  void (*panel_dots)(const uint32_t* a, const uint32_t* b, int64_t units, int64_t columns,
+                     float* sums);
 };
 
 template <cpu::Isa kIsa>

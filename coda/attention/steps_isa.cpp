@@ -14,7 +14,32 @@ constexpr int64_t kLanes = simd::kLanes;
 
 HWY_INLINE FloatVector zero() { return hn::Zero(simd::FloatTag()); }
 HWY_INLINE FloatVector set(float value) { return hn::Set(simd::FloatTag(), value); }
-HWY_INLINE float exp_of(float x) { return hn::GetLane(simd::exp(set(x))); }
+
+// e^x for x from -∞ to about 88 (below 2^-125: zero; beyond 88: e^88), NaN for NaN; half the
+// instructions of simd::exp, which takes everything. x = n·ln 2 + r, e^r = 1 + r + r²·P(r) by least
+// squares reweighted towards the largest error, 2^-27; n is added to the exponent.
+HWY_INLINE FloatVector exponential(FloatVector x) {
+  const simd::FloatTag d;
+  const simd::BitsTag bits;
+  const auto least = hn::Set(d, -86.6f);
+  const FloatVector shift = set(0x1.8p23f);  // rounds to an integer, in the lowest bits
+  const FloatVector clamped = hn::Max(least, hn::Min(set(88.0f), x));
+  const FloatVector shifted = hn::MulAdd(clamped, set(1.442695041f), shift);
+  const FloatVector n = hn::Sub(shifted, shift);
+  FloatVector r = hn::NegMulAdd(n, set(0x1.62e4p-1f), clamped);  // n times it is exact
+  r = hn::NegMulAdd(n, set(0x1.7f7d1cp-20f), r);
+  FloatVector y = set(1.381446724e-03f);
+  y = hn::MulAdd(y, r, set(8.368780836e-03f));
+  y = hn::MulAdd(y, r, set(4.166839272e-02f));
+  y = hn::MulAdd(y, r, set(1.666651964e-01f));
+  y = hn::MulAdd(y, r, set(4.999999404e-01f));
+  y = hn::Add(hn::MulAdd(hn::Mul(r, r), y, r), set(1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, shifted));
+  y = hn::BitCast(d, hn::Add(hn::BitCast(bits, y), exponent));
+  y = hn::IfThenZeroElse(hn::Lt(x, least), y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+HWY_INLINE float exponential_of(float x) { return hn::GetLane(exponential(set(x))); }
 
 // Fewer than a vector's elements; the others read as zero.
 template <class T>
@@ -57,14 +82,14 @@ HWY_INLINE float exponentials(const float* s, int64_t count, int64_t width, floa
   FloatVector sum = zero();
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    const FloatVector p = simd::exp(hn::Sub(hn::Mul(simd::load(s + i), factor), shift));
+    const FloatVector p = exponential(hn::Sub(hn::Mul(simd::load(s + i), factor), shift));
     sum = hn::Add(sum, p);
     simd::store(p, to + i);
   }
   for (; i < width; i += kLanes) {
     const auto valid = hn::FirstN(simd::FloatTag(), static_cast<size_t>(count > i ? count - i : 0));
     const FloatVector p =
-        hn::IfThenElseZero(valid, simd::exp(hn::Sub(hn::Mul(simd::load(s + i), factor), shift)));
+        hn::IfThenElseZero(valid, exponential(hn::Sub(hn::Mul(simd::load(s + i), factor), shift)));
     sum = hn::Add(sum, p);
     simd::store(p, to + i);
   }
@@ -85,7 +110,7 @@ void softmax(const SoftmaxRows& job) {
       job.sum[row] = sum;
       continue;
     }
-    const float rescale = exp_of(before - max);
+    const float rescale = exponential_of(before - max);
     job.sum[row] = job.sum[row] * rescale + sum;
     if (rescale == 1) continue;
     float* const y = job.y + row * job.y_columns;
@@ -106,7 +131,7 @@ void gradient(const GradientRows& job) {
     const int64_t valid = job.first_valid + row;
     for (int64_t i = job.begin; i < job.end; i += kLanes) {
       FloatVector p =
-          simd::exp(hn::Sub(hn::Mul(simd::load(s + i), scale), simd::load(job.lse + i)));
+          exponential(hn::Sub(hn::Mul(simd::load(s + i), scale), simd::load(job.lse + i)));
       FloatVector ds = hn::Mul(p, hn::Sub(simd::load(dp + i), simd::load(job.delta + i)));
       if (valid > i) {
         const auto hidden = hn::FirstN(simd::FloatTag(), static_cast<size_t>(valid - i));
@@ -157,27 +182,32 @@ void copy(const TensorView& from, void* to) {
   }
 }
 
-template <class T>
-void row_dots(const TensorView& a, const TensorView& b, float* sums) {
-  for (int64_t row = 0; row < a.rows; ++row) {
-    const T* const x = static_cast<const T*>(a.data) + row * a.ld;
-    const T* const y = static_cast<const T*>(b.data) + row * b.ld;
+template <class Block>
+void panel_dots(const uint32_t* a, const uint32_t* b, int64_t units, int64_t columns, float* sums) {
+  const simd::FloatTag d;
+  const simd::BitsTag bits;
+  for (int64_t column = 0; column < columns; column += kLanes) {
     FloatVector sum = zero();
-    int64_t i = 0;
-    for (; i + kLanes <= a.columns; i += kLanes) {
-      sum = hn::MulAdd(simd::load(x + i), simd::load(y + i), sum);
+    for (int64_t unit = 0; unit < units; ++unit) {
+      const auto x = hn::LoadU(bits, a + unit * columns + column);
+      const auto y = hn::LoadU(bits, b + unit * columns + column);
+      if constexpr (std::is_same_v<Block, bf16>) {  // the later of the pair comes first
+        const auto upper = hn::Set(bits, 0xffff0000u);
+        sum = hn::MulAdd(hn::BitCast(d, hn::And(x, upper)), hn::BitCast(d, hn::And(y, upper)), sum);
+        sum = hn::MulAdd(hn::BitCast(d, hn::ShiftLeft<16>(x)), hn::BitCast(d, hn::ShiftLeft<16>(y)),
+                         sum);
+      } else {
+        sum = hn::MulAdd(hn::BitCast(d, x), hn::BitCast(d, y), sum);
+      }
     }
-    if (const int64_t left = a.columns - i; left > 0) {
-      sum = hn::MulAdd(load_first(x + i, left), load_first(y + i, left), sum);
-    }
-    sums[row] = hn::GetLane(hn::SumOfLanes(simd::FloatTag(), sum));
+    simd::store(sum, sums + column);
   }
 }
 
 template <class T, class Block>
 constexpr Steps make() {
   return {&softmax<Block>, &gradient<Block>, &log_sum_exp,
-          &store<T>,       &copy<T, Block>,  &row_dots<T>};
+          &store<T>,       &copy<T, Block>,  &panel_dots<Block>};
 }
 
 }  // namespace
