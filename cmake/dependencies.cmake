@@ -11,12 +11,12 @@ if(CODA_PORTABLE)
   add_link_options(-static-libstdc++)
 endif()
 
-if(CODA_TOOLS OR CODA_TESTS)  # the simulator's fibers
-  find_package(Boost REQUIRED COMPONENTS context)
+if(CODA_TOOLS OR CODA_TESTS)
+  find_package(Boost REQUIRED COMPONENTS context)  # the simulator's fibers
+  find_package(nlohmann_json REQUIRED)
 endif()
 if(CODA_TOOLS)
   find_package(CLI11 REQUIRED)
-  find_package(nlohmann_json REQUIRED)
 endif()
 
 # The OpenBLAS of Debian is built on gcc's OpenMP runtime; another compiler would bring a second

@@ -26,7 +26,9 @@ LAYERS = [
     {"plan"},
     {"rows"},
     {"catalogue"},
+    {"attention", "checkpoint"},
     {"block"},
+    {"train"},
     {"tools"},
 ]
 RANK = {layer: rank for rank, row in enumerate(LAYERS) for layer in row}
