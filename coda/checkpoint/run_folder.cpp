@@ -1,0 +1,89 @@
+#include "coda/checkpoint/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+
+#include "coda/checkpoint/atomic.h"
+#include "coda/core/error.h"
+
+namespace coda::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+
+std::optional<int64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = std::string_view(name).substr(kPrefix.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  const bool number = error == std::errc() && end == digits.data() + digits.size();
+  if (!number || digits.starts_with('-')) return std::nullopt;
+  return step;
+}
+
+void remove_leftovers(const fs::path& run_folder) {
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(run_folder)) {
+    if (entry.path().filename().string().starts_with(kTemporaryPrefix)) {
+      leftovers.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : leftovers) fs::remove_all(path);
+}
+
+}  // namespace
+
+std::vector<SavedStep> saved_steps(const std::string& run_folder) {
+  std::vector<SavedStep> steps;
+  try {
+    for (const auto& entry : fs::directory_iterator(run_folder)) {
+      const auto step = step_of(entry.path().filename().string());
+      if (step && entry.is_directory()) steps.push_back({*step, entry.path().string()});
+    }
+  } catch (const fs::filesystem_error& error) {
+    if (error.code() == std::errc::no_such_file_or_directory) return {};
+    throw Error(
+        fmt::format("cannot read the run's folder '{}': {}", run_folder, error.code().message()));
+  }
+  std::ranges::sort(steps, {}, [](const SavedStep& saved) { return saved.step; });
+  return steps;
+}
+
+std::optional<SavedStep> latest_checkpoint(const std::string& run_folder) {
+  const std::vector<SavedStep> steps = saved_steps(run_folder);
+  if (steps.empty()) return std::nullopt;
+  return steps.back();
+}
+
+SavedStep save_checkpoint(const std::string& run_folder, int64_t step, int64_t keep_last,
+                          const std::function<void(const std::string& folder)>& write) {
+  if (step < 0) fail_argument("save_checkpoint", "step", "0 or more", std::to_string(step));
+  if (keep_last < 1) {
+    fail_argument("save_checkpoint", "keep_last", "1 or more", std::to_string(keep_last));
+  }
+  const SavedStep saved{step,
+                        (fs::path(run_folder) / fmt::format("{}{:08}", kPrefix, step)).string()};
+  try {
+    fs::create_directories(run_folder);
+    remove_leftovers(run_folder);
+  } catch (const fs::filesystem_error& error) {
+    throw Error(
+        fmt::format("cannot save a checkpoint in '{}': {}", run_folder, error.code().message()));
+  }
+  write_folder_atomically(saved.path, write);
+  const std::vector<SavedStep> steps = saved_steps(run_folder);
+  const auto count = static_cast<int64_t>(steps.size());
+  for (int64_t i = 0; i < count - keep_last; ++i) {
+    const SavedStep& old = steps[static_cast<size_t>(i)];
+    if (old.step != step) remove_folder_atomically(old.path);
+  }
+  return saved;
+}
+
+}  // namespace coda::checkpoint
