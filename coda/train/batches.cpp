@@ -35,10 +35,13 @@ int64_t permuted(uint64_t key, int64_t size, int64_t index) {
   // one that is too large takes at most 4 rounds on average.
   const int half = (std::bit_width(static_cast<uint64_t>(size - 1)) + 1) / 2;
   const uint64_t mask = (uint64_t{1} << half) - 1;
+  // Over 160,000 keys, the distance of two neighbours' images among 16 numbers shows a bias with 6
+  // and with 8 rounds, and none with 12.
+  constexpr uint64_t kRounds = 12;
   auto x = static_cast<uint64_t>(index);
   do {
     uint64_t left = x >> half, right = x & mask;
-    for (uint64_t round = 0; round < 6; ++round) {
+    for (uint64_t round = 0; round < kRounds; ++round) {
       const uint64_t next = left ^ (mix(mix(key, round), right) & mask);
       left = right;
       right = next;

@@ -182,7 +182,7 @@ uint64_t Corpus::fingerprint() const {
   if (all.size() <= kPages * kPage) return hash(static_cast<uint64_t>(token_bytes_), all);
   uint64_t state = mix(static_cast<uint64_t>(token_bytes_), all.size());
   for (size_t i = 0; i < kPages; ++i) {
-    const size_t start = (all.size() - kPage) / (kPages - 1) * i;
+    const size_t start = (all.size() - kPage) * i / (kPages - 1);
     state = hash(state, all.substr(start, kPage));
   }
   return state;

@@ -92,13 +92,14 @@ Metrics read_metrics(const std::filesystem::path& path) {
 MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::move(path)) {
   std::error_code ignored;
   if (std::filesystem::exists(path_, ignored)) {
+    const std::string text = read_file(path_);
     std::string kept;
     if (step > 0) {
-      for_each_line(path_, read_file(path_), [&](std::string_view text, const Json& line) {
-        if (line.at("step").get<int64_t>() <= step) kept += text;
+      for_each_line(path_, text, [&](std::string_view line, const Json& fields) {
+        if (fields.at("step").get<int64_t>() <= step) kept += line;
       });
     }
-    checkpoint::write_file_atomically(path_.string(), kept);
+    if (kept != text) checkpoint::write_file_atomically(path_.string(), kept);
   }
   file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) {
