@@ -62,9 +62,8 @@ void check_lse(const char* operation, const TensorView& lse) {
 
 void check_type(DType type) {
   if (type == DType::kBf16) return;
-  throw DeviceError(
-      fmt::format("attention: expected bf16 on the GPU, got {}; use bf16 or the device cpu",
-                  dtype_name(type)));
+  throw DeviceError(fmt::format(
+      "attention: expected bf16 on the GPU, got {}; use bf16 or the device cpu", dtype_name(type)));
 }
 
 }  // namespace
@@ -100,8 +99,7 @@ struct CudnnAttention::State {
   }
 
   const Plan& plan(Direction direction, const Shape& s, const Pitches& pitches) {
-    const Key key{direction,  s.batch,    s.tokens, s.heads,
-                  s.kv_heads, s.head_dim, s.scale,  pitches};
+    const Key key{direction, s.batch, s.tokens, s.heads, s.kv_heads, s.head_dim, s.scale, pitches};
     const auto found = plans.find(key);
     if (found != plans.end()) return found->second;
     const cuda::CurrentDevice current(device);
@@ -111,10 +109,10 @@ struct CudnnAttention::State {
   const Plan& working_plan(Direction direction, const Shape& shape, const Pitches& pitches) {
     const Plan& result = plan(direction, shape, pitches);
     if (result.refusal.empty()) return result;
-    throw DeviceError(fmt::format(
-        "{}: cuDNN {} has no kernel for {}: {}",
-        direction == Direction::kForward ? "attention" : "attention_backward",
-        frontend::detail::get_backend_version(), describe(shape), result.refusal));
+    throw DeviceError(
+        fmt::format("{}: cuDNN {} has no kernel for {}: {}",
+                    direction == Direction::kForward ? "attention" : "attention_backward",
+                    frontend::detail::get_backend_version(), describe(shape), result.refusal));
   }
 
   // Which backward a shape gets.

@@ -93,8 +93,7 @@ class GraphMaker {
 
 }  // namespace
 
-std::shared_ptr<Graph> make_graph(Direction direction, const Shape& shape,
-                                  const Pitches& pitches) {
+std::shared_ptr<Graph> make_graph(Direction direction, const Shape& shape, const Pitches& pitches) {
   GraphMaker maker(shape, pitches);
   if (direction == Direction::kForward) return maker.forward();
   return maker.backward(direction == Direction::kBackwardDeterministic);

@@ -140,9 +140,10 @@ class CudaDevice final : public Device {
   }
   static int64_t bytes_for(const HeadNode& node) {
     if (node.scaled.dtype != DType::kBf16) {
-      throw DeviceError(fmt::format("head: expected bf16 on the GPU, got {}; use bf16 or the "
-                                    "device cpu",
-                                    dtype_name(node.scaled.dtype)));
+      throw DeviceError(
+          fmt::format("head: expected bf16 on the GPU, got {}; use bf16 or the "
+                      "device cpu",
+                      dtype_name(node.scaled.dtype)));
     }
     return head_workspace_bytes(node);
   }
