@@ -56,8 +56,8 @@ if [[ $(cat .venv/setup.stamp 2>/dev/null) != "$wanted" ]]; then
   fi
 fi
 
-# Attention of models on the GPU. cuDNN is 370 MB: where there is a GPU, with the library that it calls
-# there, or where CODA_CUDNN=ON asks for it to build for one elsewhere.
+# Attention of models on the GPU. cuDNN is 370 MB: where there is a GPU, with the library that it
+# calls there, or where CODA_CUDNN=ON asks for it to build for one elsewhere.
 libraries=()
 if nvidia-smi -L >/dev/null 2>&1; then
   libraries=(nvidia-cublas==13.0.2.14)

@@ -26,7 +26,7 @@ std::string folder_of(void* library) {
   return folder;
 }
 
-// Libraries that cuDNN and its frontend open by name. Where they are missing cuDNN ends the process,
+// A library that cuDNN or its frontend opens by name. Where one is missing cuDNN ends the process,
 // so they are opened here first, from the places that Python packages and the toolkit have.
 // Returns where it was.
 std::string open_beside(const std::string& cudnn_folder, const std::string& library,

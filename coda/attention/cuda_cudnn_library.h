@@ -6,7 +6,7 @@
 
 namespace coda::attention {
 
-// Where libcudnn is looked for: by its name, as the loader finds it, and where it lay at build time.
+// Where libcudnn is looked for: by its name, as the loader does, and where it lay at build time.
 std::vector<std::string> cudnn_places();
 
 // Makes the library known to cuDNN's frontend, once per process. Throws coda::DeviceError where it,

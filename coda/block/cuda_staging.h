@@ -1,5 +1,5 @@
-// Copies to the GPU that the host need not wait for: through a ring of pages that stay in memory, in
-// order with what else runs on the stream. Host only.
+// Copies to the GPU that the host need not wait for: through a ring of pages that stay in memory,
+// in order with what else runs on the stream. Host only.
 #pragma once
 #include <cuda_runtime_api.h>
 

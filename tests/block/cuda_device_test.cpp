@@ -1,5 +1,5 @@
-// Models on the GPU, as far as one can see without having one. tests/tools/model_check_test.cpp runs
-// them where there is one.
+// Models on the GPU, as far as one can see without having one. tests/tools/model_check_test.cpp
+// runs them where there is one.
 #include <gtest/gtest.h>
 
 #include "coda/block/model.h"
