@@ -25,7 +25,8 @@ if int(transformers.__version__.split(".")[0]) < 5:
     sys.exit(77)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-REWRITE = os.environ.get("CODA_CHECKPOINT_REWRITE", ROOT / "build/tests/checkpoint_rewrite")
+PROGRAMS = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests"))
+REWRITE = PROGRAMS / "checkpoint_rewrite"
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
