@@ -1,4 +1,4 @@
-// Systems that do less than asked: writes that are short or interrupted, and file systems that cannot
+// Systems that do less than asked: writes that are short or interrupted, file systems that cannot
 // exchange two names. Functions of the C library are replaced by others in this program.
 #include <fcntl.h>
 #include <sys/syscall.h>
