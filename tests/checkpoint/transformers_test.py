@@ -1,7 +1,7 @@
 """Checkpoints beside `transformers` and `safetensors`: each reads what the other wrote.
 
 A tiny model of every family goes from `save_pretrained` through checkpoint_rewrite, which reads and
-writes it, and back: same names, shapes and bytes, same configuration, same frequencies, same logits.
+writes it, and back: same names, shapes and bytes, configuration, frequencies and logits.
 """
 
 import json
