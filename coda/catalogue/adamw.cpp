@@ -28,10 +28,10 @@ struct Adamw {
   }
   static std::vector<std::string> parameters() { return {"beta1", "beta2", "epsilon", "decay"}; }
   static row::AdamwArguments read(const NamedArguments& call) {
-    return {call.tensor("master"),   call.tensor("m"),         call.tensor("v"),
-            call.tensor("gradient"), call.tensor("rates"),     call.maybe("clip"),
-            call.maybe("weight"),    call.maybe("gamma"),      call.maybe("folded"),
-            call.number("beta1"),    call.number("beta2"),     call.number("epsilon"),
+    return {call.tensor("master"),   call.tensor("m"),     call.tensor("v"),
+            call.tensor("gradient"), call.tensor("rates"), call.maybe("clip"),
+            call.maybe("weight"),    call.maybe("gamma"),  call.maybe("folded"),
+            call.number("beta1"),    call.number("beta2"), call.number("epsilon"),
             call.number("decay", 0)};
   }
   static void run_cpu(const row::AdamwArguments& a, int threads) { cpu::adamw(a, threads); }
@@ -43,8 +43,7 @@ struct Adamw {
   static Values draw_rates(Random& random, double beta1, double beta2) {
     const double step = std::floor(std::exp(std::log(1e5) * random.uniform()));
     const double lr = random.chance(0.1) ? 0 : std::pow(10.0, -5 * random.uniform());
-    return Values::numbers(
-        {lr, 1 / (1 - std::pow(beta1, step)), 1 / (1 - std::pow(beta2, step))});
+    return Values::numbers({lr, 1 / (1 - std::pow(beta1, step)), 1 / (1 - std::pow(beta2, step))});
   }
 
   // Of a benchmark: a weight [M, N].
@@ -101,8 +100,9 @@ const Operation& adamw_operation();  // the build collects it in operations()
 const Operation& adamw_operation() {
   static const Operation operation{
       .name = "adamw",
-      .formula = "g = clip·gradient; m, v = means of g, g²; master = master·(1 − lr·decay) − "
-                 "lr·c1·m/(√(c2·v) + ε); weight = master, folded = weight⊙γ",
+      .formula =
+          "g = clip·gradient; m, v = means of g, g²; master = master·(1 − lr·decay) − "
+          "lr·c1·m/(√(c2·v) + ε); weight = master, folded = weight⊙γ",
       .summary = "A parameter's step, rounded and with a norm's weight folded in on the way.",
       .variants = {row_variant<Adamw<bf16>>("bf16", DType::kBf16),
                    row_variant<Adamw<float>>("fp32", DType::kFp32)},

@@ -10,10 +10,10 @@ namespace {
 
 struct ClipFactor {
   static ProgramView program() {
-    return {
-        .name = "clip_factor",
-        .ports = {tensor_in("squares", "[n]", DType::kFp32), tensor_out("norm", "[1]", DType::kFp32),
-                  tensor_out("factor", "[1]", DType::kFp32)}};
+    return {.name = "clip_factor",
+            .ports = {tensor_in("squares", "[n]", DType::kFp32),
+                      tensor_out("norm", "[1]", DType::kFp32),
+                      tensor_out("factor", "[1]", DType::kFp32)}};
   }
   static std::vector<std::string> parameters() { return {"max_norm"}; }
   static row::ClipFactorArguments read(const NamedArguments& call) {
@@ -41,9 +41,9 @@ struct ClipFactor {
       if (random.chance(0.05)) n = 0;
     }
     DrawnCase drawn;
-    drawn.inputs = {{"squares", 1, n,
-                     request.integers ? Values::integer(0, 15)
-                                      : Values{Values::Kind::kUniform, 0, 2, true}}};
+    drawn.inputs = {
+        {"squares", 1, n,
+         request.integers ? Values::integer(0, 15) : Values{Values::Kind::kUniform, 0, 2, true}}};
     drawn.outputs = {{"norm", 1, 1}, {"factor", 1, 1}};
     if (request.wants(0.8)) {  // from far below the norm, about √n, to above it
       const double norm = std::sqrt(static_cast<double>(n + 1));

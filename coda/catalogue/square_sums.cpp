@@ -8,9 +8,9 @@ namespace {
 
 struct SquareSums {
   static ProgramView program() {
-    return {.name = "square_sums",
-            .ports = {tensor_in("x", "[N, K]", DType::kFp32),
-                      tensor_out("sums", "[N]", DType::kFp32)}};
+    return {
+        .name = "square_sums",
+        .ports = {tensor_in("x", "[N, K]", DType::kFp32), tensor_out("sums", "[N]", DType::kFp32)}};
   }
   static std::vector<std::string> parameters() { return {}; }
   static row::SquareSumsArguments read(const NamedArguments& call) {

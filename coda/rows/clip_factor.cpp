@@ -37,8 +37,8 @@ void clip_factor(const row::ClipFactorArguments& arguments, int asked_threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < chunks; ++i) {
     const int64_t begin = i * kChunk;
-    sums[static_cast<size_t>(i)] = row::wide_sum(
-        squares + begin, std::min(kChunk, count - begin), [](double v) { return v; });
+    sums[static_cast<size_t>(i)] =
+        row::wide_sum(squares + begin, std::min(kChunk, count - begin), [](double v) { return v; });
   }
   const double norm = std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
   *row::data_of<float>(arguments.norm) = static_cast<float>(norm);

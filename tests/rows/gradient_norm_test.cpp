@@ -18,8 +18,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TensorView view(const std::vector<float>& data, int64_t rows = 1) {
-  return erase(
-      Matrix<const float>(data.data(), rows, static_cast<int64_t>(data.size()) / rows));
+  return erase(Matrix<const float>(data.data(), rows, static_cast<int64_t>(data.size()) / rows));
 }
 
 struct Clip {
