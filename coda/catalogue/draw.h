@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coda/core/random.h"
@@ -14,10 +15,11 @@ struct Variant;  // operation.h
 
 // What the elements of a tensor are.
 struct Values {
-  enum class Kind { kNormal, kUniform, kInteger };
+  enum class Kind { kNormal, kUniform, kInteger, kGiven };
   Kind kind = Kind::kNormal;
-  double low = 0, high = 1;  // kNormal: mean and deviation; else both included
-  bool specials = false;     // may hold infinities and NaNs
+  double low = 0, high = 1;        // kNormal: mean and deviation; else both included
+  bool specials = false;           // may hold infinities and NaNs
+  std::vector<double> given = {};  // kGiven: these, one after the other
 
   static Values normal(double mean = 0, double deviation = 1) {
     return {Kind::kNormal, mean, deviation, true};
@@ -26,8 +28,13 @@ struct Values {
   static Values integer(int64_t low, int64_t high) {
     return {Kind::kInteger, static_cast<double>(low), static_cast<double>(high), false};
   }
-  double draw(Random& random) const {
+  static Values numbers(std::vector<double> given) {
+    return {Kind::kGiven, 0, 0, false, std::move(given)};
+  }
+  // Element i, row after row.
+  double draw(Random& random, int64_t i) const {
     switch (kind) {
+      case Kind::kGiven: return given[static_cast<size_t>(i) % given.size()];
       case Kind::kNormal: return low + high * random.normal();
       case Kind::kUniform: return low + (high - low) * random.uniform();
       case Kind::kInteger: break;

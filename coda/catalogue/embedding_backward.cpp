@@ -76,7 +76,7 @@ const Operation& embedding_backward_operation() {
       .variants = {row_variant<EmbeddingBackward<bf16, float, int64_t>>("bf16-fp32", DType::kBf16),
                    row_variant<EmbeddingBackward<bf16, bf16, int64_t>>("bf16", DType::kBf16),
                    row_variant<EmbeddingBackward<fp16, float, int32_t>>("fp16-fp32", DType::kFp16),
-                   row_variant<EmbeddingBackward<float, float, int32_t>>("fp32", DType::kFp32)},
+                   row_variant<EmbeddingBackward<float, float, int64_t>>("fp32", DType::kFp32)},
       .reference = &embedding_backward_reference,
       .exact = {"out", "error"},
       .has_operands = false};

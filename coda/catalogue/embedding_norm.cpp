@@ -75,7 +75,7 @@ const Operation& embedding_norm_operation() {
                    row_variant<EmbeddingNorm<bf16, float, int64_t>>("bf16-fp32stream",
                                                                     DType::kBf16),
                    row_variant<EmbeddingNorm<fp16, fp16, int64_t>>("fp16", DType::kFp16),
-                   row_variant<EmbeddingNorm<float, float, int32_t>>("fp32", DType::kFp32)},
+                   row_variant<EmbeddingNorm<float, float, int64_t>>("fp32", DType::kFp32)},
       .reference = &embedding_norm_reference,
       .exact = {"out", "scaled", "squares", "error"},
       .has_operands = false};

@@ -53,7 +53,7 @@ Rope read_rope(const JsonFields& config, int64_t max_position_embeddings) {
   Rope rope;
   rope.theta = config.number("rope_theta", rope.theta);
   refuse_partial_rotation(config);
-  const char* field = config.has("rope_scaling") ? "rope_scaling" : "rope_parameters";
+  const char* field = config.at("rope_scaling").empty() ? "rope_parameters" : "rope_scaling";
   if (!config.has(field)) return rope;
   const JsonFields fields = config.object(field);
   for (const auto& value : config.at(field)) {

@@ -29,7 +29,8 @@ class SafetensorsFile {
   bool contains(const std::string& name) const { return header_.tensors.contains(name); }
 
   // Throws where there is no such tensor, or where its elements are something else than bf16, fp16,
-  // fp32, int32 or int64. The record is good as long as the file object lives.
+  // fp32, int32 or int64. The record is good as long as the file object lives and nobody shortens
+  // the file (who replaces it by renaming does not).
   TensorRecord tensor(const std::string& name) const;
 
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }

@@ -4,6 +4,7 @@
 // widened) or, where the processor multiplies bf16 pairs, two consecutive bf16 values.
 #pragma once
 #include "coda/core/view.h"
+#include "coda/cpu/head_runs.h"
 #include "coda/cpu/isa.h"
 
 namespace coda::cpu {
@@ -13,12 +14,11 @@ struct PackJob {
   TensorView source;
   int64_t row = 0, rows = 0;
   int64_t k = 0, depth = 0;
-  int64_t half =
-      0;  // of heads cut in halves: row n stands at n / half · 2·half + n % half + offset
+  int64_t half = 0;    // of heads, where the rows are those of one half of each
   int64_t offset = 0;  // 0 or half
 
   int64_t source_row(int64_t n) const {
-    return half == 0 ? n : n / half * 2 * half + n % half + offset;
+    return half == 0 ? n : head_column(half, n).among_heads(half) + offset;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coda/cpu/epilogue.h"
+#include "coda/cpu/head_runs.h"
 #include "coda/cpu/touch.h"
 #include "coda/program/reflect.h"
 
@@ -25,7 +26,7 @@ void prefetch_ports(const void* program, const TileRun& tile, int64_t first, int
         column += tile.problem->columns.begin[tile.column_segment];
         segment = 0;
       }
-      if constexpr (PortType::kPaired) column = column / half * 2 * half + column % half;
+      if constexpr (PortType::kPaired) column = head_column(half, column).among_heads(half);
       const auto& view = port.view[segment];
       const int64_t bytes =
           std::min(columns, tile.columns - first) * static_cast<int64_t>(sizeof(*view.data));

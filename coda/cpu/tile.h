@@ -74,7 +74,7 @@ class RowTile {
     }
     const auto table = [&](const auto& view) {
       return read_runs<P, Space::kElement>(
-          [&](int64_t, int64_t column) { return view.data + row * view.ld + column; });
+          [&](HeadColumn at) { return view.data + row * view.ld + at.column; });
     };
     return Pair<V>{table(port.view[0]), table(port.view[1])};
   }
@@ -108,7 +108,7 @@ class RowTile {
     const int64_t half = run_.problem->head_dim / 2;
     const HeadColumn begin = head_column(half, port_column<P>());
     if (count_ == kWidth && begin.column + kWidth <= half) {
-      T* to = line + begin.head * 2 * half + begin.column;
+      T* to = line + begin.among_heads(half);
       write(first, to);
       write(second, to + half);
     } else {
@@ -216,8 +216,8 @@ class RowTile {
       if constexpr (P::kPaired || kHead) {
         const int64_t half = run_.problem->head_dim / 2;
         const auto values = [&](int64_t further) {
-          return read_runs<P, kSpace>([&](int64_t head, int64_t column) {
-            return line + (kHead ? 0 : head * 2 * half) + further + column;
+          return read_runs<P, kSpace>([&](HeadColumn at) {
+            return line + further + (kHead ? at.column : at.among_heads(half));
           });
         };
         if constexpr (P::kPaired) {
@@ -275,16 +275,15 @@ class RowTile {
     for (int v = 0; v < Layout::kVectors; ++v) simd::store(elements.lane[v], to + v * simd::kLanes);
   }
 
-  // What stands where at(head, column in it) points to, for the columns of this tile.
+  // What stands where at(HeadColumn) points to, for the columns of this tile.
   template <class P, Space kSpace, class At>
   CODA_HD auto read_runs(At&& at) const {
     const int64_t half = run_.problem->head_dim / 2;
     const HeadColumn begin = head_column(half, port_column<P>());
-    if (count_ == kWidth && begin.column + kWidth <= half)
-      return read<kSpace>(at(begin.head, begin.column));
+    if (count_ == kWidth && begin.column + kWidth <= half) return read<kSpace>(at(begin));
     typename P::Element buffer[kWidth] = {};
-    for_each_run(half, begin, count_, [&](int64_t head, int64_t column, int from, int n) {
-      std::memcpy(buffer + from, at(head, column), sizeof(buffer[0]) * static_cast<size_t>(n));
+    for_each_run(half, begin, count_, [&](HeadColumn run, int from, int n) {
+      std::memcpy(buffer + from, at(run), sizeof(buffer[0]) * static_cast<size_t>(n));
     });
     return read<kSpace>(buffer);
   }

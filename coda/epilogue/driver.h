@@ -74,8 +74,8 @@ class Driver {
     }
   }
 
-  // Not lambdas, here and below: whether those are inlined, which accumulators in registers take,
-  // is the compiler's choice.
+  // Neither this nor run_chunks is a lambda: whether those are inlined, which accumulators in
+  // registers take, is the compiler's choice.
   template <int... kSub>
   CODA_DEVICE void run_subs(const float (&accumulators)[K::kRowBlocks][K::kRegisters],
                             RowStates<Program>& rows, GroupSums& groups, uint32_t turn,

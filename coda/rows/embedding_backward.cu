@@ -9,8 +9,6 @@
 namespace coda::row {
 namespace {
 
-constexpr int64_t kAlignment = 256;
-
 struct Workspace {
   uint32_t *keys, *rows, *sorted_keys, *sorted_rows;  // [M] each
   float* shares;                                      // [pieces, 2, pitch]
@@ -36,7 +34,7 @@ Workspace layout(const EmbeddingBackwardArguments& a) {
   auto* next = static_cast<std::byte*>(a.workspace);
   const auto take = [&](int64_t bytes) {
     std::byte* const begin = next;
-    const int64_t taken = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const int64_t taken = (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
     w.bytes += taken;
     if (next != nullptr) next += taken;
     return begin;
@@ -50,23 +48,6 @@ Workspace layout(const EmbeddingBackwardArguments& a) {
   cuda::check(sort(w, nullptr, w.sort_bytes, M, a.out.rows, nullptr), "DeviceRadixSort");
   w.sort = take(static_cast<int64_t>(w.sort_bytes));
   return w;
-}
-
-void check_workspace(const EmbeddingBackwardArguments& a, const ProgramView& program,
-                     int64_t bytes) {
-  const auto fail = [&](const std::string& expected, const std::string& got) {
-    fail_argument(program.name, "workspace", expected, got);
-  };
-  if (a.workspace == nullptr || a.workspace_bytes < bytes) {
-    fail(std::to_string(bytes) + " bytes",
-         a.workspace == nullptr ? "a null pointer" : std::to_string(a.workspace_bytes));
-  }
-  if (reinterpret_cast<uintptr_t>(a.workspace) % kAlignment != 0) {
-    fail("memory aligned to " + std::to_string(kAlignment) + " bytes", "an address between");
-  }
-  int device = 0;
-  cuda::check(cudaGetDevice(&device), "cudaGetDevice");
-  cuda::check_device_memory(program.name, "workspace", a.workspace, device);
 }
 
 void check_size(const EmbeddingBackwardArguments& a, const ProgramView& program) {
@@ -119,7 +100,7 @@ void embedding_backward(const row::EmbeddingBackwardArguments& a, CUstream_st* s
   Workspace w{};
   if (work) {
     w = layout(a);
-    check_workspace(a, program, w.bytes);
+    check_workspace(program, {a.workspace, a.workspace_bytes}, w.bytes);
   }
   if (!a.accumulate && !a.out.empty()) {
     const auto bytes = static_cast<size_t>(a.out.element_bytes);

@@ -1,6 +1,7 @@
 // Eight neighbouring elements as floats: one or two accesses of 16 bytes, or one element at a time
 // where a tensor's lines do not begin at multiples of 16 bytes, and at a line's end.
 #pragma once
+#include "coda/ptx/global.cuh"
 #include "coda/ptx/number.cuh"
 #include "coda/ptx/thread.cuh"
 #include "coda/rows/tensor_check.h"
@@ -94,15 +95,14 @@ CODA_DEVICE void unpack8(const Pack<T>& pack, float (&v)[kVector]) {
 template <class T>
 CODA_DEVICE void store8(T* to, int count, bool vectors, const float (&v)[kVector]) {
   if (vectors && count >= kVector) {
-    auto* words = reinterpret_cast<uint4*>(to);
+    // An assignment of a struct may be taken apart, into four stores.
+    auto* words = reinterpret_cast<float*>(to);
     if constexpr (sizeof(T) == 4) {
-      words[0] = {__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]),
-                  __float_as_uint(v[3])};
-      words[1] = {__float_as_uint(v[4]), __float_as_uint(v[5]), __float_as_uint(v[6]),
-                  __float_as_uint(v[7])};
+      ptx::store_global_x4(words, v[0], v[1], v[2], v[3]);
+      ptx::store_global_x4(words + 4, v[4], v[5], v[6], v[7]);
     } else {
-      words[0] = {ptx::pack<T>(v[0], v[1]), ptx::pack<T>(v[2], v[3]), ptx::pack<T>(v[4], v[5]),
-                  ptx::pack<T>(v[6], v[7])};
+      const auto word = [&](int i) { return __uint_as_float(ptx::pack<T>(v[i], v[i + 1])); };
+      ptx::store_global_x4(words, word(0), word(2), word(4), word(6));
     }
     return;
   }

@@ -134,8 +134,9 @@ reference::Arrays draw_tensors(const Case& c, const Variant& variant, bool speci
   for (const auto& [name, number] : c.numbers) in[name] = number;
   std::vector<Array*> arrays;
   for (const catalogue::DrawnTensor& tensor : c.drawn->inputs) {
+    int64_t i = 0;
     in[tensor.name] = drawn(tensor.rows, tensor.columns, type_of(variant, tensor.name),
-                            [&] { return tensor.values.draw(random); });
+                            [&] { return tensor.values.draw(random, i++); });
     if (tensor.values.specials) arrays.push_back(&in[tensor.name]);
   }
   if (specials) sprinkle(arrays, random);

@@ -70,6 +70,8 @@ int run(int argc, const char* const* argv) {
   add_check(app, status);
   add_bench(app, status);
   add_tune(app, status);
+  add_train(app, status);
+  add_eval(app, status);
   if (argc < 2) {
     fmt::print("{}", app.help());
     return kBadUse;

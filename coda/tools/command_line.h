@@ -19,6 +19,8 @@ void add_info(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_tune(CLI::App& app, int& status);
+void add_train(CLI::App& app, int& status);
+void add_eval(CLI::App& app, int& status);
 
 // Of `coda check`: prints failures and the closing line, and gives the exit status.
 int report_check(const CheckResult& result);

@@ -22,7 +22,7 @@ std::vector<std::byte> draw_pattern(const catalogue::DrawnTensor& tensor, DType 
   Random random(1);
   const int64_t count = std::min(tensor.rows * tensor.columns, kPattern);
   for (int64_t i = 0; i < count; ++i) {
-    const double value = tensor.values.draw(random);
+    const double value = tensor.values.draw(random, i);
     switch (type) {
       case DType::kBf16: append(bytes, from_float<bf16>(static_cast<float>(value))); break;
       case DType::kFp16: append(bytes, from_float<fp16>(static_cast<float>(value))); break;

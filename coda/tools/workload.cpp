@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <span>
 
 #include "coda/core/random.h"
 

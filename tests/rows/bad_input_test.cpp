@@ -12,35 +12,10 @@
 #include "coda/rows/fold_norm_weight.h"
 #include "coda/rows/rope_backward.h"
 #include "tests/program/expect_error.h"
+#include "tests/rows/tensors.h"
 
 namespace coda {
 namespace {
-
-constexpr float kUntouched = 77;
-
-// Tensors of fp32, alive as long as the test; outputs hold kUntouched.
-class Tensors {
- public:
-  TensorView matrix(int64_t rows, int64_t columns, float value = 1) {
-    auto& data =
-        floats_.emplace_back(std::vector<float>(static_cast<size_t>(rows * columns), value));
-    return erase(Matrix<float>(data.data(), rows, columns));
-  }
-  TensorView out(int64_t rows, int64_t columns) { return matrix(rows, columns, kUntouched); }
-  TensorView integers(std::vector<int64_t> values) {
-    auto& data = integers_.emplace_back(std::move(values));
-    return erase(Matrix<int64_t>(data.data(), 1, static_cast<int64_t>(data.size())));
-  }
-
- private:
-  std::vector<std::vector<float>> floats_;
-  std::vector<std::vector<int64_t>> integers_;
-};
-
-void expect_untouched(const TensorView& view) {
-  const auto* data = static_cast<const float*>(view.data);
-  for (int64_t i = 0; i < view.rows * view.columns; ++i) ASSERT_EQ(data[i], kUntouched);
-}
 
 class EmbeddingNorm : public testing::Test {
  protected:

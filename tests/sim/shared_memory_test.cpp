@@ -85,6 +85,13 @@ TEST(SharedMemory, Bounds) {
                  [] { hw::store_shared_x2(hw::dynamic_shared() + 4, 1, 2); });
 }
 
+void read_words(uint32_t from, std::vector<uint32_t>& words) {
+  for (uint32_t& word : words) {
+    word = hw::load_shared(from);
+    from += 4;
+  }
+}
+
 TEST(SharedMemory, MatrixRoundTrip) {
   for (const sim::LaunchOptions& options : every_way()) {
     std::vector<uint32_t> seen(16 * 8);  // [16, 16] 16-bit elements
@@ -99,9 +106,7 @@ TEST(SharedMemory, MatrixRoundTrip) {
           hw::warp_sync();
           hw::load_matrix_x4(row, back);
           for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(back[i], value[i]);
-          if (l == 0) {
-            for (uint32_t i = 0; i < seen.size(); ++i) seen[i] = hw::load_shared(at + i * 4);
-          }
+          if (l == 0) read_words(at, seen);
         },
         options);
     // Matrix i stands at rows 8·(i % 2), columns 8·(i / 2).
@@ -128,9 +133,7 @@ TEST(SharedMemory, TwoMatricesRoundTrip) {
           hw::warp_sync();
           hw::load_matrix_x2(row, back);
           for (uint32_t i = 0; i < 2; ++i) EXPECT_EQ(back[i], value[i]);
-          if (l == 0) {
-            for (uint32_t i = 0; i < seen.size(); ++i) seen[i] = hw::load_shared(at + i * 4);
-          }
+          if (l == 0) read_words(at, seen);
         },
         options);
     for (uint32_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i / 32 << 16 | i % 32);

@@ -1,0 +1,102 @@
+// A LLaMA block, forward and backward, as lists of catalogue operations. The rows of the tables in
+// docs/training.md are the functions here: F1 to F4 and B0 to B7.
+#pragma once
+#include "coda/block/call.h"
+#include "coda/block/parameters.h"
+
+namespace coda::block {
+
+// What backward makes again instead of finding it saved.
+enum class Recompute {
+  kNothing,
+  kActivation,  // SwiGLU's output and the scaled stream, in epilogues that run anyway
+  kBlock,       // everything but the block's input
+};
+
+// The residual stream between two blocks, or in the middle of one.
+struct Stream {
+  TensorView x;        // [M, h]
+  TensorView scaled;   // x⊙γ of the norm that follows; none where γ is folded
+  TensorView squares;  // [⌈h/64⌉, M]: Σx²
+
+  const TensorView& multiplied() const { return scaled.data != nullptr ? scaled : x; }
+};
+
+// What the forward leaves for the backward.
+struct Saved {
+  Stream in, middle;
+  TensorView q, k, v;     // [M, H·d], rotated
+  TensorView zq, zk, zv;  // before the norm of every head, where there is one
+  TensorView y, lse;      // attention's output [M, Hq·d]; [Hq, M]
+  TensorView gate, up;    // [M, F]
+  TensorView a;           // [M, F]: SwiGLU's output
+};
+
+// How weight gradients are written: added to what is there, with their sums of squares.
+struct GradientMode {
+  bool add = false, measure = false;
+};
+
+class BlockLists {
+ public:
+  struct Constants {
+    TensorView positions;  // [M], int64
+    TensorView inv_freq;   // [d/2]
+  };
+
+  BlockLists(const Sizes& sizes, DType type, Recompute recompute, const Parameters& parameters,
+             const Constants& constants, MemoryPlan& plan);
+
+  // From the stream before layer i to the one after it, whose `scaled` is of the next layer's norm
+  // or the last one. Without `saved` nothing is kept for a backward.
+  Stream forward(Nodes& nodes, int64_t i, const Stream& in, Saved* saved);
+  // dx: by the stream after layer i. Returns the gradient by the stream before it.
+  TensorView backward(Nodes& nodes, int64_t i, const Saved& saved, const TensorView& dx,
+                      const GradientMode& mode);
+
+  TensorView activation(const std::string& name, DType type, int64_t rows, int64_t columns);
+  TensorView activation(const std::string& name, int64_t columns) {  // one row per token
+    return activation(name, type_, sizes_.tokens(), columns);
+  }
+  Stream stream(const std::string& name, bool scaled);
+  // Whether the norm is kept, and x⊙γ stored before it.
+  bool kept(const Parameter& matrix) const { return matrix.folded_norm == nullptr; }
+
+  void add(Nodes& nodes, const char* label, const char* operation, const std::string& variant,
+           const OperandView& a, const OperandView& b, std::vector<Argument> arguments) const;
+  // Adds a norm's, bias's gradient up from partials.
+  void finish_gradient(Nodes& nodes, const TensorView& partials, const Parameter& parameter,
+                       const GradientMode& mode) const;
+  std::vector<Argument> row_factor(const TensorView& squares) const;
+  const std::string& type_name() const { return type_name_; }
+
+ private:
+  void rope(Nodes& nodes, int64_t i, Saved& saved);  // F4
+  void attention(Nodes& nodes, Saved& saved);
+  Stream residual_norm(Nodes& nodes, const char* label, const TensorView& a,
+                       const Parameter& weight, const TensorView& residual,
+                       const Parameter* kept_norm);               // F1, F3
+  void swiglu(Nodes& nodes, int64_t i, Saved& saved, bool keep);  // F2
+  Saved until_swiglu(Nodes& nodes, int64_t i, const Stream& in, bool keep);
+
+  TensorView rope_backward(Nodes& nodes, int64_t i, const Saved& saved, const TensorView& dy,
+                           std::vector<TensorView>& dz, const GradientMode& mode);  // B0
+  TensorView norm_backward(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
+                           const Parameter& weight, const Parameter& norm, const Stream& stream,
+                           const TensorView& dx_in, const TensorView& dots, TensorView& scaled,
+                           const GradientMode& mode);  // B1, B5
+  void weight_grad(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
+                   const TensorView& x, const Parameter& weight,
+                   const GradientMode& mode);  // B2, B4, B6, B7
+
+  const Sizes& sizes_;
+  DType type_;
+  std::string type_name_;
+  Recompute recompute_;
+  const Parameters& parameters_;
+  Constants constants_;
+  MemoryPlan& plan_;
+  attention::Shape attention_shape_;
+};
+
+}  // namespace coda::block

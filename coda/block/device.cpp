@@ -1,0 +1,19 @@
+#include "coda/block/device.h"
+
+#include "coda/core/error.h"
+
+namespace coda::block {
+
+std::unique_ptr<Device> make_device(const std::string& name, int threads) {
+  if (name == "cpu") return make_cpu_device(threads);
+  if (name == "cuda") return make_cuda_device();
+  throw Error("device: expected cpu or cuda, got '" + name + "'");
+}
+
+#if !defined(CODA_HAS_CUDA)
+std::unique_ptr<Device> make_cuda_device() {
+  throw DeviceError("cuda: this build has no GPU kernels; build it where nvcc is found");
+}
+#endif
+
+}  // namespace coda::block

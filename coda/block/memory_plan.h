@@ -1,0 +1,65 @@
+// All memory of a model, decided before the first step. Tensors are declared first and stand for
+// addresses that do not exist yet; the lists of nodes that use them say how long each activation
+// lives; then all get places in one piece of memory, activations that never live at the same time
+// the same ones.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "coda/block/node.h"
+
+namespace coda::block {
+
+enum class Use {
+  kWeights,     // what the operations read, in the model's type
+  kFolded,      // W' = W⊙γ
+  kMaster,      // fp32 weights
+  kMoments,     // of AdamW
+  kGradients,   // fp32
+  kInputs,      // tokens, positions, rates, sums of squares: everything small that stays
+  kActivation,  // lives from the first node that names it to the last
+  kWorkspace,
+};
+const char* use_name(Use use);
+
+class MemoryPlan {
+ public:
+  // Its data is no address yet: real() of a placed plan gives it.
+  TensorView declare(std::string name, Use use, DType type, int64_t rows, int64_t columns);
+
+  // A list that runs from its first node to its last. Activations keep nothing from one list to
+  // another, nor to the list's next run.
+  void add(Nodes& nodes);
+
+  void place();              // after all declare() and add()
+  int64_t bytes() const;     // of all
+  int64_t bytes(Use) const;  // of what stays; of activations: where they share places
+
+  // Tensors by name with bytes, offset and the list positions of their lives, for people.
+  std::string describe() const;
+  std::string summary() const;  // bytes by use
+
+  // Replaces what declare() gave by addresses in memory that begins at base.
+  TensorView real(TensorView view, void* base) const;
+  void make_real(Nodes& nodes, void* base) const;
+
+ private:
+  struct Life {
+    int list = 0;
+    int64_t first = 0, last = 0;
+  };
+  struct Tensor {
+    std::string name;
+    Use use = Use::kInputs;
+    int64_t bytes = 0, offset = 0;
+    std::vector<Life> lives;  // of an activation
+  };
+
+  static bool meet(const Tensor& a, const Tensor& b);
+
+  std::vector<Tensor> tensors_;
+  int lists_ = 0;
+  int64_t stays_ = 0, activations_ = 0;
+};
+
+}  // namespace coda::block

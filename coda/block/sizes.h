@@ -1,0 +1,24 @@
+// The numbers that a model's tensors follow from.
+#pragma once
+#include "coda/checkpoint/model_config.h"
+
+namespace coda::block {
+
+inline constexpr int64_t kPartial = 64;  // columns (or rows) of one partial sum
+constexpr int64_t partials(int64_t extent) { return (extent + kPartial - 1) / kPartial; }
+
+struct Sizes {
+  int64_t batch = 0, sequence = 0;  // sequences, tokens of each
+  int64_t layers = 0, hidden = 0, ffn = 0, vocab = 0;
+  int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  bool biases = false, head_norms = false, tied = false;
+  double epsilon = 0;  // of all norms
+
+  int64_t tokens() const { return batch * sequence; }
+  int64_t attended() const { return heads * head_dim; }
+  int64_t kv() const { return kv_heads * head_dim; }
+};
+
+Sizes sizes_of(const checkpoint::ModelConfig& config, int64_t batch, int64_t sequence);
+
+}  // namespace coda::block

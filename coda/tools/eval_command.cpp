@@ -1,0 +1,73 @@
+// coda eval.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "coda/checkpoint/run_folder.h"
+#include "coda/terminal/progress.h"
+#include "coda/tools/command_line.h"
+#include "coda/train/held_out.h"
+#include "coda/train/model_checkpoint.h"
+
+namespace coda::tools {
+namespace {
+
+struct EvalArguments {
+  std::string model;
+  std::vector<std::string> data;
+  std::string device = "cpu";
+  int64_t batch = 8, sequence = 256;
+  double share = 0.05;
+  int threads = 0;
+};
+
+void evaluate(const EvalArguments& arguments) {
+  std::string folder = arguments.model;  // a checkpoint, or a run with some
+  if (const auto latest = checkpoint::latest_checkpoint(folder)) folder = latest->path;
+  const checkpoint::ModelConfig config = checkpoint::read_model_config(folder + "/config.json");
+  std::vector<std::filesystem::path> paths(arguments.data.begin(), arguments.data.end());
+  if (paths.empty()) paths = train::default_corpus_paths(".");
+  train::CorpusOptions corpus_options;
+  corpus_options.sequence = arguments.sequence;
+  corpus_options.vocab_size = config.vocab_size;
+  corpus_options.held_out_share = arguments.share;
+  const train::Corpus corpus(paths, corpus_options);
+  const train::Batches batches(corpus, {arguments.batch, 1, 0});
+
+  const auto device = block::make_device(arguments.device, arguments.threads);
+  block::ModelOptions options;
+  options.batch = arguments.batch;
+  options.sequence = arguments.sequence;
+  options.training = false;
+  options.type = config.dtype == DType::kBf16 ? DType::kBf16 : DType::kFp32;
+  block::Model model(config, options, *device);
+  train::read_weights(model, folder);
+  terminal::Progress progress("eval", batches.held_out_batches(), {0, true});
+  const train::HeldOutLoss loss = train::held_out_loss(model, batches, batches.held_out_batches(),
+                                                       [&](int64_t done) { progress.show(done); });
+  progress.clear();
+  fmt::print("{}: loss {:.4f}, perplexity {:.3f} on {} held-out tokens\n", folder, loss.mean,
+             std::exp(loss.mean), loss.tokens);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int&) {
+  auto arguments = std::make_shared<EvalArguments>();
+  CLI::App* command =
+      app.add_subcommand("eval", "Loss and perplexity of a checkpoint on held-out text");
+  command->add_option("--model", arguments->model, "A checkpoint's folder, or a run's: its last")
+      ->required();
+  command->add_option("--data", arguments->data, "As for coda train");
+  command->add_option("--held-out", arguments->share, "Share of the data, from its end")
+      ->capture_default_str();
+  command->add_option("--batch", arguments->batch, "Sequences at a time")->capture_default_str();
+  command->add_option("--seq", arguments->sequence, "Tokens of a sequence")->capture_default_str();
+  command->add_option("--device", arguments->device, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
+  command->callback([arguments] { evaluate(*arguments); });
+}
+
+}  // namespace coda::tools

@@ -1,0 +1,123 @@
+// coda train.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "coda/core/error.h"
+#include "coda/terminal/progress.h"
+#include "coda/tools/command_line.h"
+#include "coda/train/corpus.h"
+#include "coda/train/presets.h"
+#include "coda/train/trainer.h"
+
+namespace coda::tools {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+// The first Ctrl-C ends the run after its step; the second one at once.
+class InterruptHandler {
+ public:
+  InterruptHandler() {
+    interrupted = false;
+    before_ = std::signal(SIGINT, [](int) {
+      interrupted = true;
+      std::signal(SIGINT, SIG_DFL);
+    });
+  }
+  ~InterruptHandler() { std::signal(SIGINT, before_); }
+  InterruptHandler(const InterruptHandler&) = delete;
+  InterruptHandler& operator=(const InterruptHandler&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+struct TrainArguments {
+  train::RunOptions run;
+  std::string device = "cpu", out = "runs/train", resume;
+  int threads = 0;
+  bool plan = false;
+};
+
+void train_model(const TrainArguments& arguments) {
+  const auto device = block::make_device(arguments.device, arguments.threads);
+  const bool resumes = !arguments.resume.empty();
+  train::RunOptions run = arguments.run;
+  if (run.data.empty() && !resumes) {
+    for (const auto& path : train::default_corpus_paths(".")) run.data.push_back(path.string());
+  }
+  const std::string& folder = resumes ? arguments.resume : arguments.out;
+  const auto trainer = resumes ? train::Trainer::resume(folder, *device)
+                               : train::Trainer::begin(run, folder, *device);
+  const block::Model& model = trainer->model();
+  if (arguments.plan) {
+    fmt::print("{}\n{}", model.memory().describe(), model.memory().summary());
+    return;
+  }
+  fmt::print("{} parameters on {}; memory planned:\n{}",
+             train::count_text(static_cast<double>(model.parameters().count())), device->name(),
+             model.memory().summary());
+  std::fflush(stdout);
+  const InterruptHandler handler;
+  train::RunSummary summary;
+  {
+    terminal::Progress progress("train", trainer->options().steps, {trainer->step(), true});
+    trainer->on_step = [&](const train::StepMetrics& step) {
+      progress.show(step.step, fmt::format("loss {:.3f}, {} tokens/s", step.loss,
+                                           train::count_text(step.tokens_per_second)));
+    };
+    summary = trainer->run(interrupted);
+  }
+  fmt::print("\n{}", train::summary_text(summary));
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, int&) {
+  auto arguments = std::make_shared<TrainArguments>();
+  train::RunOptions& run = arguments->run;
+  CLI::App* command = app.add_subcommand(
+      "train", "Train a model of the LLaMA family: every operation but attention a fused program");
+  std::vector<CLI::Option*> fixed = {
+      command->add_option("--data", run.data,
+                          "Text files, folders of them (bytes as tokens), or one token file "
+                          "(.u16.bin, .u32.bin); else the sources of the tree one is in"),
+      command->add_option("--model", run.model,
+                          fmt::format("{}, or a folder with config.json and, maybe, weights",
+                                      fmt::join(train::preset_names(), ", "))),
+      command->add_option("--steps", run.steps, "Weight updates"),
+      command->add_option("--batch", run.batch, "Sequences per weight update"),
+      command->add_option("--parts", run.parts, "Of the batch, one after another: less memory"),
+      command->add_option("--seq", run.sequence, "Tokens of a sequence"),
+      command->add_option("--lr", run.learning_rate, "Highest learning rate"),
+      command->add_option("--warmup", run.warmup_steps, "Steps to reach it"),
+      command->add_option("--decay", run.decay, "Weight decay of matrices"),
+      command->add_option("--max-norm", run.max_norm, "Of the gradients; 0: no clipping"),
+      command->add_option("--seed", run.seed, "Of the initial weights and the order of the data"),
+      command->add_option("--evaluate-every", run.evaluate_every, "Steps; 0: at both ends only"),
+      command->add_option("--held-out-batches", run.held_out_batches, "At most, per evaluation"),
+      command->add_option("--save-every", run.save_every, "Steps; 0: at the end only"),
+      command->add_option("--keep", run.keep, "Checkpoints"),
+      command->add_option("--read-every", run.read_every, "Steps between two looks at the loss"),
+      command->add_option("--dtype", run.type, "bf16, or fp32 on the CPU"),
+      command->add_option("--recompute", run.recompute, "In backward: nothing, activation, block"),
+      command->add_option("--fold", run.fold,
+                          "The norms' weights: kept, folded, or the cheaper by a rule"),
+      command->add_option("--out", arguments->out, "The run's folder"),
+  };
+  for (CLI::Option* option : fixed) option->capture_default_str();
+  command->add_option("--device", arguments->device, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
+  command->add_flag("--plan", arguments->plan, "Only say where every byte of memory goes");
+  CLI::Option* resume = command->add_option(
+      "--resume", arguments->resume, "Go on with the run in this folder, with its own options");
+  for (CLI::Option* option : fixed) resume->excludes(option);
+  command->callback([arguments] { train_model(*arguments); });
+}
+
+}  // namespace coda::tools

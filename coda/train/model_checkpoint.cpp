@@ -1,0 +1,110 @@
+#include "coda/train/model_checkpoint.h"
+
+#include "coda/checkpoint/atomic.h"
+#include "coda/checkpoint/safetensors.h"
+
+namespace coda::train {
+namespace {
+
+constexpr const char* kOptimizerFile = "/optimizer.safetensors";
+
+using block::Parameter;
+using checkpoint::NamedShape;
+using checkpoint::TensorRecord;
+
+// f(stock tensor's name and shape, which part of the parameter)
+template <class F>
+void for_each_stock(const block::Model& model, F&& f) {
+  for (const Parameter& parameter : model.parameters().all()) {
+    for (size_t i = 0; i < parameter.stock.size(); ++i) f(parameter, i);
+  }
+}
+
+TensorRecord record(std::string name, const std::vector<int64_t>& shape, const TensorView& view) {
+  return checkpoint::tensor_record(std::move(name), view.dtype, shape, view.data);
+}
+
+TensorView bytes_at(const void* data, int64_t bytes) {
+  return {data, DType::kInt32, 1, bytes, bytes, Major::kRow, 1};
+}
+
+checkpoint::CopyBytes copy_from(block::Device& device) {
+  return [&device](void* to, const void* from, int64_t bytes) {
+    device.copy_out(to, bytes_at(from, bytes));
+  };
+}
+
+struct OptimizerTensor {
+  const char* suffix;
+  TensorView Parameter::* view;
+};
+constexpr OptimizerTensor kOptimizerTensors[] = {
+    {".master", &Parameter::master}, {".m", &Parameter::m}, {".v", &Parameter::v}};
+
+}  // namespace
+
+void write_weights(block::Model& model, const std::string& folder) {
+  checkpoint::FileOutput config(folder + "/config.json");
+  config.write(checkpoint::to_json(model.config()));
+  config.finish();
+  std::vector<TensorRecord> tensors;
+  for_each_stock(model, [&](const Parameter& parameter, size_t i) {
+    tensors.push_back(record(parameter.stock[i].name, parameter.stock[i].shape,
+                             parameter.part(parameter.weight, i)));
+  });
+  checkpoint::write_safetensors(folder + "/model.safetensors", tensors, {{"format", "pt"}},
+                                copy_from(model.device()));
+}
+
+void write_optimizer(block::Model& model, const std::string& folder) {
+  std::vector<TensorRecord> tensors;
+  for_each_stock(model, [&](const Parameter& parameter, size_t i) {
+    for (const OptimizerTensor& kind : kOptimizerTensors) {
+      tensors.push_back(record(parameter.stock[i].name + kind.suffix, parameter.stock[i].shape,
+                               parameter.part(parameter.*kind.view, i)));
+    }
+  });
+  checkpoint::write_safetensors(folder + kOptimizerFile, tensors, {}, copy_from(model.device()));
+}
+
+void read_weights(block::Model& model, const std::string& folder) {
+  const checkpoint::ModelFiles files = checkpoint::ModelFiles::open(folder);
+  std::vector<NamedShape> expected;
+  for_each_stock(model, [&](const Parameter& parameter, size_t i) {
+    expected.push_back({parameter.stock[i].name, parameter.stock[i].shape});
+  });
+  files.check_against(expected);
+  std::vector<float> values;
+  for (const Parameter& parameter : model.parameters().all()) {
+    values.resize(static_cast<size_t>(parameter.rows * parameter.columns));
+    for (const block::StockTensor& stock : parameter.stock) {
+      checkpoint::copy_elements(
+          files.tensor(stock.name),
+          std::span(values).subspan(static_cast<size_t>(stock.first_row * parameter.columns),
+                                    static_cast<size_t>(stock.rows * parameter.columns)));
+    }
+    model.set_weight(parameter, values);
+  }
+  model.finish_weights();
+}
+
+void read_optimizer(block::Model& model, const std::string& folder) {
+  const checkpoint::SafetensorsFile file(folder + kOptimizerFile);
+  std::vector<NamedShape> expected;
+  for_each_stock(model, [&](const Parameter& parameter, size_t i) {
+    for (const OptimizerTensor& kind : kOptimizerTensors) {
+      expected.push_back({parameter.stock[i].name + kind.suffix, parameter.stock[i].shape});
+    }
+  });
+  checkpoint::check_shapes(file.path(), file.shapes(), expected);
+  for_each_stock(model, [&](const Parameter& parameter, size_t i) {
+    for (const OptimizerTensor& kind : kOptimizerTensors) {
+      const TensorRecord saved = file.tensor(parameter.stock[i].name + kind.suffix);
+      const TensorView to = parameter.part(parameter.*kind.view, i);
+      model.device().copy_in(bytes_at(to.data, saved.bytes), saved.data);
+    }
+  });
+  model.device().wait();
+}
+
+}  // namespace coda::train

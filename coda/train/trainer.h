@@ -1,0 +1,62 @@
+// A training run: data, model, schedule, checkpoints and metrics in a run's folder. It goes on from
+// its last checkpoint bit for bit as if it had never stopped.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "coda/block/model.h"
+#include "coda/train/batches.h"
+#include "coda/train/corpus.h"
+#include "coda/train/metrics.h"
+#include "coda/train/run_options.h"
+#include "coda/train/summary.h"
+
+namespace coda::train {
+
+class Trainer {
+ public:
+  // A run that begins, in a folder without checkpoints; it is made where it is missing.
+  static std::unique_ptr<Trainer> begin(const RunOptions& options, const std::string& run_folder,
+                                        block::Device& device);
+  // The run in a folder, from its last checkpoint.
+  static std::unique_ptr<Trainer> resume(const std::string& run_folder, block::Device& device);
+
+  const RunOptions& options() const { return options_; }
+  block::Model& model() { return *model_; }
+  int64_t step() const { return step_; }  // how many are done
+
+  // Called after every step whose loss was read.
+  std::function<void(const StepMetrics&)> on_step;
+
+  // Trains to the last step, or until `stop` is set, and saves. Throws coda::Error at a loss that
+  // is no number; what was saved before is kept.
+  RunSummary run(const std::atomic<bool>& stop);
+
+ private:
+  Trainer(const RunOptions& options, const std::string& run_folder, block::Device& device);
+  void start_new();
+  void start_from(const std::string& checkpoint);
+  void train_step();
+  void read_loss(double seconds, int64_t steps);
+  void evaluate(MetricsFile& metrics);
+  void save();
+  std::string state_json() const;
+  RunSummary summary(double seconds, int64_t steps, std::vector<OperationTime> operations);
+
+  RunOptions options_;
+  std::string folder_;
+  block::Device& device_;
+  std::optional<Corpus> corpus_;
+  std::optional<Batches> batches_;
+  std::unique_ptr<block::Model> model_;
+  int64_t step_ = 0, saved_step_ = -1;
+  std::optional<double> held_out_before_, held_out_after_;
+  int64_t held_out_tokens_ = 0;
+  std::optional<int64_t> evaluated_step_;
+  StepMetrics last_;
+  std::vector<int64_t> tokens_, targets_;
+};
+
+}  // namespace coda::train

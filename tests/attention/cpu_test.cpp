@@ -1,0 +1,226 @@
+// Attention on the CPU against the fp64 formula, on every instruction set: errors at most twice
+// those of the unfused computation, the same bits for every number of threads.
+#include "coda/attention/cpu.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/attention/problem.h"
+
+namespace coda::attention {
+namespace {
+
+// Errors against fp64, of one or several draws: few elements say little of the largest.
+class Errors {
+ public:
+  void add(const Array& got, const Array& want) {
+    for (size_t i = 0; i < want.values.size(); ++i) {
+      const double error = std::fabs(got.values[i] - want.values[i]);
+      squares_ += error * error;
+      max_ = error <= max_ ? max_ : error;  // NaN stays
+      values_ += want.values[i] * want.values[i];
+    }
+    count_ += static_cast<double>(want.values.size());
+  }
+  double rms() const { return std::sqrt(squares_ / count_); }
+  double max() const { return max_; }
+  double rms_value() const { return std::sqrt(values_ / count_); }
+
+ private:
+  double squares_ = 0, max_ = 0, values_ = 0, count_ = 0;
+};
+
+// The rule of docs/numerics.md for one output.
+struct Comparison {
+  Errors mine, unfused, once;  // once: the formula's result, rounded
+
+  void add(const Array& got, const Array& want, const Array& theirs, DType type) {
+    mine.add(got, want);
+    unfused.add(theirs, want);
+    once.add(map(want, [&](double v) { return reference::round_to(type, v); }), want);
+  }
+  // K: terms of the longest sum.
+  void expect(int64_t K, const char* name) const {
+    const double floor = 0x1p-24 * std::sqrt(static_cast<double>(K)) * mine.rms_value();
+    EXPECT_LE(mine.rms(), 2 * std::max(unfused.rms(), once.rms()) + floor) << name << ": RMS error";
+    EXPECT_LE(mine.max(), 2 * std::max(unfused.max(), once.max()) + floor)
+        << name << ": largest error";
+  }
+};
+
+struct Comparisons {
+  Comparison y, lse, dq, dk, dv;
+
+  template <class T>
+  void add(const Problem<T>& problem) {
+    const DType type = dtype_of<T>;
+    const Shape& shape = problem.shape;
+    const Inputs in = problem.inputs();
+    const Outputs got = problem.outputs(), want = formula(shape, in, exact());
+    const Outputs theirs = formula(shape, in, unfused(type));
+    y.add(got.y, want.y, theirs.y, type);
+    dq.add(got.dq, want.dq, theirs.dq, type);
+    dk.add(got.dk, want.dk, theirs.dk, type);
+    dv.add(got.dv, want.dv, theirs.dv, type);
+    // Scores are never rounded to bf16: beside a computation in fp32.
+    const Outputs fp32 = formula(shape, in, unfused(DType::kFp32));
+    lse.add(got.lse, want.lse, fp32.lse, DType::kFp32);
+  }
+  void expect(const Shape& shape) const {
+    const int64_t K = std::max(shape.tokens * (shape.heads / shape.kv_heads), shape.head_dim);
+    y.expect(K, "y");
+    lse.expect(K, "lse");
+    dq.expect(K, "dq");
+    dk.expect(K, "dk");
+    dv.expect(K, "dv");
+  }
+};
+
+template <class T>
+void compare(const Shape& shape, uint64_t seed, double size = 1) {
+  const uint64_t draws = shape.tokens < 100 ? 4 : 1;
+  for (const cpu::Isa isa : cpu::available_isas()) {
+    SCOPED_TRACE(text_of(shape) + ", " + dtype_name(dtype_of<T>) + ", " + cpu::isa_name(isa) +
+                 ", seed " + std::to_string(seed));
+    Comparisons comparisons;
+    for (uint64_t draw = 0; draw < draws; ++draw) {
+      Problem<T> first(shape);
+      first.draw(mix(seed, draw), size).run({.threads = 1, .isa = isa});
+      comparisons.add(first);
+      for (const int threads : {1, 2, 3}) {
+        Problem<T> again(shape);
+        again.draw(mix(seed, draw), size).run({.threads = threads, .isa = isa});
+        EXPECT_TRUE(again.same_bits(first)) << "other bits with threads " << threads;
+      }
+    }
+    comparisons.expect(shape);
+  }
+}
+
+Shape shape_of(int64_t batch, int64_t tokens, int64_t heads, int64_t kv_heads, int64_t head_dim) {
+  return {batch, tokens, heads, kv_heads, head_dim, 1 / std::sqrt(static_cast<float>(head_dim))};
+}
+
+template <class T>
+class CpuAttentionOf : public testing::Test {};
+using Types = testing::Types<bf16, float>;
+TYPED_TEST_SUITE(CpuAttentionOf, Types);
+
+TYPED_TEST(CpuAttentionOf, UsualShapes) {
+  compare<TypeParam>(shape_of(2, 64, 4, 4, 64), 1);
+  compare<TypeParam>(shape_of(1, 96, 4, 2, 64), 2);
+  compare<TypeParam>(shape_of(1, 128, 4, 1, 128), 3);
+}
+
+TYPED_TEST(CpuAttentionOf, SeveralBlocksOfQueriesAndKeys) {
+  compare<TypeParam>(shape_of(1, 300, 2, 1, 16), 4);
+  compare<TypeParam>(shape_of(1, 530, 1, 1, 32), 5);
+}
+
+TYPED_TEST(CpuAttentionOf, RaggedTokensAndHeads) {
+  Random random(6);
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    const int64_t kv_heads = random.between(1, 3);
+    compare<TypeParam>(
+        shape_of(random.between(1, 3), random.between(1, 70), kv_heads * random.between(1, 4),
+                 kv_heads, 2 * random.between(1, 40)),
+        seed);
+  }
+  compare<TypeParam>(shape_of(1, 131, 1, 1, 256), 7);
+  compare<TypeParam>(shape_of(1, 129, 1, 1, 250), 8);
+}
+
+// Scores up to about ±80, where exp would be beyond 2^115, and with q and k of size 1000.
+TYPED_TEST(CpuAttentionOf, LargeScores) {
+  compare<TypeParam>(shape_of(1, 140, 2, 1, 64), 9, std::sqrt(80.0 / 4));
+  compare<TypeParam>(shape_of(1, 140, 2, 1, 64), 10, 1000);
+}
+
+// A query that sees itself alone: p is exactly 1, and nothing depends on q and k.
+TYPED_TEST(CpuAttentionOf, OneTokenIsExact) {
+  Shape shape = shape_of(3, 1, 4, 2, 18);
+  shape.scale = 0.5f;
+  Problem<TypeParam> problem(shape);
+  problem.q.fill_integers(1);
+  problem.k.fill_integers(2);
+  problem.v.fill_integers(3);
+  problem.dy.fill_integers(4);
+  for (const cpu::Isa isa : cpu::available_isas()) {
+    problem.run({.isa = isa});
+    const Outputs want = formula(shape, problem.inputs(), exact()), got = problem.outputs();
+    EXPECT_EQ(got.y, want.y);
+    EXPECT_EQ(got.lse, want.lse);
+    EXPECT_EQ(got.dq, want.dq);
+    EXPECT_EQ(got.dk, want.dk);
+    EXPECT_EQ(got.dv, want.dv);
+  }
+}
+
+TYPED_TEST(CpuAttentionOf, NothingToDo) {
+  for (const Shape& shape : {shape_of(0, 5, 2, 1, 8), shape_of(2, 0, 2, 1, 8)}) {
+    CpuAttention attention;
+    EXPECT_EQ(attention.workspace_bytes(shape, dtype_of<TypeParam>), 0);
+    Problem<TypeParam> problem(shape);
+    attention.forward(shape, problem.forward(), nullptr);
+    attention.backward(shape, problem.backward(), nullptr);
+    EXPECT_TRUE(problem.y.untouched() && problem.lse.untouched() && problem.dq.untouched());
+  }
+}
+
+// A NaN in one query makes its row NaN, and no other.
+TYPED_TEST(CpuAttentionOf, NanStaysInItsRow) {
+  const Shape shape = shape_of(1, 150, 1, 1, 16);
+  Problem<TypeParam> problem(shape);
+  problem.draw(11);
+  problem.q.set(77, 3, std::nan(""));
+  for (const cpu::Isa isa : cpu::available_isas()) {
+    problem.run({.isa = isa});
+    for (int64_t i = 0; i < shape.tokens; ++i) {
+      EXPECT_EQ(std::isnan(problem.lse.value(0, i)), i == 77) << i;
+      for (int64_t j = 0; j < shape.head_dim; ++j) {
+        EXPECT_EQ(std::isnan(problem.y.value(i, j)), i == 77) << i << ", " << j;
+      }
+    }
+  }
+}
+
+// The formula's gradients are derivatives of its y: central differences of Σ y·dy.
+TEST(Formula, GradientsAreDerivatives) {
+  const Shape shape = shape_of(2, 5, 4, 2, 4);
+  Problem<float> problem(shape);
+  problem.draw(12);
+  const Inputs in = problem.inputs();
+  const Outputs want = formula(shape, in, exact());
+  const auto compare = [&](Array Inputs::* input, const Array& gradient) {
+    for (size_t i = 0; i < gradient.values.size(); ++i) {
+      constexpr double kStep = 1e-5;
+      double loss[2] = {};
+      for (int side = 0; side < 2; ++side) {
+        Inputs moved = in;
+        (moved.*input).values[i] += side == 0 ? -kStep : kStep;
+        const Array products = formula(shape, moved, exact()).y * in.dy;
+        for (const double product : products.values) loss[side] += product;
+      }
+      EXPECT_NEAR((loss[1] - loss[0]) / (2 * kStep), gradient.values[i], 1e-8);
+    }
+  };
+  compare(&Inputs::q, want.dq);
+  compare(&Inputs::k, want.dk);
+  compare(&Inputs::v, want.dv);
+}
+
+// Workspace grows with the tokens, not with their square, and with the threads.
+TEST(CpuAttention, WorkspaceGrowsWithTheTokens) {
+  for (const DType type : {DType::kBf16, DType::kFp32}) {
+    const auto bytes = [&](int64_t tokens, int threads) {
+      return CpuAttention({.threads = threads})
+          .workspace_bytes(shape_of(1, tokens, 8, 2, 64), type);
+    };
+    EXPECT_LE(bytes(1 << 16, 2), 2 * bytes(1 << 15, 2));
+    EXPECT_GT(bytes(1 << 16, 3), bytes(1 << 16, 2));
+  }
+}
+
+}  // namespace
+}  // namespace coda::attention
