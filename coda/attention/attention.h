@@ -18,7 +18,9 @@ struct Forward {
   TensorView q;     // [batch·tokens, heads·head_dim]
   TensorView k, v;  // [batch·tokens, kv_heads·head_dim]
   TensorView y;     // like q, out
-  TensorView lse;   // [heads, batch·tokens], fp32, out: log Σ exp(s), for backward
+  // [heads, batch·tokens], fp32, out: log Σ exp(s), for the same attention's backward, in an order
+  // of its own.
+  TensorView lse;
 };
 
 struct Backward {
