@@ -40,7 +40,6 @@ struct Steps {
   // The maximum is at first the least finite number, not -∞, so that exp(max - max) is always 1.
   void (*softmax)(const SoftmaxRows& job);
   void (*gradient)(const GradientRows& job);
-  void (*log_sum_exp)(const float* max, const float* sum, int64_t count, float* lse);
   // out [rows, columns] of the tensors' type: sums·factor; factor: one for each row, or for all.
   void (*store)(const float* sums, int64_t sums_ld, const float* factor, bool per_row,
                 const TensorView& out);

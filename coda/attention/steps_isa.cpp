@@ -144,14 +144,6 @@ void gradient(const GradientRows& job) {
   }
 }
 
-void log_sum_exp(const float* max, const float* sum, int64_t count, float* lse) {
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const int64_t left = count - i < kLanes ? count - i : kLanes;
-    store_first(hn::Add(load_first(max + i, left), simd::log(load_first(sum + i, left))), lse + i,
-                left);
-  }
-}
-
 template <class T>
 void store(const float* sums, int64_t sums_ld, const float* factor, bool per_row,
            const TensorView& out) {
@@ -206,8 +198,7 @@ void panel_dots(const uint32_t* a, const uint32_t* b, int64_t units, int64_t col
 
 template <class T, class Block>
 constexpr Steps make() {
-  return {&softmax<Block>, &gradient<Block>, &log_sum_exp,
-          &store<T>,       &copy<T, Block>,  &panel_dots<Block>};
+  return {&softmax<Block>, &gradient<Block>, &store<T>, &copy<T, Block>, &panel_dots<Block>};
 }
 
 }  // namespace
