@@ -88,12 +88,9 @@ class ForwardRun {
     }
     float* const lse = static_cast<float*>(const_cast<void*>(t_.lse.data)) + head * t_.lse.ld +
                        sequence * shape_.tokens + first;
-    for (int64_t i = 0; i < count; ++i) {
-      lse[i] = scratch.max[i] + std::log(scratch.sum[i]);
-      scratch.sum[i] = 1 / scratch.sum[i];
-    }
-    a_.steps.store(scratch.y, sizes_.columns, scratch.sum, true,
-                   rows_of(head_of(t_.y, shape_, sequence, head), first, count));
+    for (int64_t i = 0; i < count; ++i) lse[i] = scratch.max[i] + std::log(scratch.sum[i]);
+    a_.steps.store_quotient(scratch.y, sizes_.columns, scratch.sum,
+                            rows_of(head_of(t_.y, shape_, sequence, head), first, count));
   }
 
  private:

@@ -23,7 +23,7 @@ class BadInput : public testing::Test {
 
   BadInput() { problem_.draw(1); }
 
-  // `spoil` makes something of a call that is otherwise right; forward or backward, or both, refuse.
+  // Otherwise right but for what `spoil` changes; forward or backward refuses, or both do.
   void forward_fails(const std::function<void(Call&)>& spoil, Texts texts) {
     Call call = good();
     spoil(call);

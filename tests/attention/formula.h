@@ -14,18 +14,11 @@ namespace coda::attention {
 using reference::Array;
 using reference::Rounding;
 
-// Σ p·dp of a query's keys, and the same number from what backward is given: frameworks' softmax
-// takes the first, their attention operators the second. In fp64 it makes no difference.
-enum class Delta { kFromP, kFromY };
-
 struct Precision {
   Rounding stored, inside;
-  Delta delta = Delta::kFromP;
 };
 inline Precision exact() { return {}; }
-inline Precision unfused(DType type, Delta delta = Delta::kFromP) {
-  return {Rounding(type, {}), Rounding(DType::kFp32, {}), delta};
-}
+inline Precision unfused(DType type) { return {Rounding(type, {}), Rounding(DType::kFp32, {})}; }
 
 struct Inputs {
   Array q, k, v, dy;
@@ -68,7 +61,7 @@ inline Array scores_of(const Array& q, const Array& k, double scale, const Round
 
 // One head of one sequence; gradients of k and v are this head's share.
 inline Outputs formula(const Inputs& in, double scale, const Precision& precision) {
-  const auto& [stored, inside, from] = precision;
+  const auto& [stored, inside] = precision;
   const auto sums = [&](const Array& x) {
     return transpose(inside.row_partial_sums(x, {}, static_cast<int>(x.columns)));  // [T, 1]
   };
@@ -80,8 +73,7 @@ inline Outputs formula(const Inputs& in, double scale, const Precision& precisio
   out.y = stored(stored.matmul(p, transpose(in.v)));
   out.dv = stored(stored.matmul(transpose(p), transpose(in.dy)));
   const Array dp = stored(stored.matmul(in.dy, in.v));
-  const Array delta = from == Delta::kFromP ? sums(inside(p * dp)) : sums(inside(in.dy * out.y));
-  const Array ds = stored(inside(p * inside(dp - delta)));
+  const Array ds = stored(inside(p * inside(dp - sums(inside(p * dp)))));
   const Array scaled = stored(ds * scale);
   out.dq = stored(stored.matmul(scaled, transpose(in.k)));
   out.dk = stored(stored.matmul(transpose(scaled), transpose(in.q)));
