@@ -124,10 +124,6 @@ void compare(const Shape& shape, uint64_t seed, double size = 1) {
   }
 }
 
-Shape shape_of(int64_t batch, int64_t tokens, int64_t heads, int64_t kv_heads, int64_t head_dim) {
-  return {batch, tokens, heads, kv_heads, head_dim, 1 / std::sqrt(static_cast<float>(head_dim))};
-}
-
 template <class T>
 class CpuAttentionOf : public testing::Test {};
 using Types = testing::Types<bf16, float>;
@@ -161,54 +157,6 @@ TYPED_TEST(CpuAttentionOf, RaggedTokensAndHeads) {
 TYPED_TEST(CpuAttentionOf, LargeScores) {
   compare<TypeParam>(shape_of(1, 140, 2, 1, 64), 9, std::sqrt(80.0 / 4));
   compare<TypeParam>(shape_of(1, 140, 2, 1, 64), 10, 1000);
-}
-
-// A query that sees itself alone: p is exactly 1, and nothing depends on q and k.
-TYPED_TEST(CpuAttentionOf, OneTokenIsExact) {
-  Shape shape = shape_of(3, 1, 4, 2, 18);
-  shape.scale = 0.5f;
-  Problem<TypeParam> problem(shape);
-  problem.q.fill_integers(1);
-  problem.k.fill_integers(2);
-  problem.v.fill_integers(3);
-  problem.dy.fill_integers(4);
-  for (const cpu::Isa isa : cpu::available_isas()) {
-    problem.run({.isa = isa});
-    const Outputs want = formula(shape, problem.inputs(), exact()), got = problem.outputs();
-    EXPECT_EQ(got.y, want.y);
-    EXPECT_EQ(got.lse, want.lse);
-    EXPECT_EQ(got.dq, want.dq);
-    EXPECT_EQ(got.dk, want.dk);
-    EXPECT_EQ(got.dv, want.dv);
-  }
-}
-
-TYPED_TEST(CpuAttentionOf, NothingToDo) {
-  for (const Shape& shape : {shape_of(0, 5, 2, 1, 8), shape_of(2, 0, 2, 1, 8)}) {
-    CpuAttention attention;
-    EXPECT_EQ(attention.workspace_bytes(shape, dtype_of<TypeParam>), 0);
-    Problem<TypeParam> problem(shape);
-    attention.forward(shape, problem.forward(), nullptr);
-    attention.backward(shape, problem.backward(), nullptr);
-    EXPECT_TRUE(problem.y.untouched() && problem.lse.untouched() && problem.dq.untouched());
-  }
-}
-
-// A NaN in one query makes its row NaN, and no other.
-TYPED_TEST(CpuAttentionOf, NanStaysInItsRow) {
-  const Shape shape = shape_of(1, 150, 1, 1, 16);
-  Problem<TypeParam> problem(shape);
-  problem.draw(11);
-  problem.q.set(77, 3, std::nan(""));
-  for (const cpu::Isa isa : cpu::available_isas()) {
-    problem.run({.isa = isa});
-    for (int64_t i = 0; i < shape.tokens; ++i) {
-      EXPECT_EQ(std::isnan(problem.lse.value(0, i)), i == 77) << i;
-      for (int64_t j = 0; j < shape.head_dim; ++j) {
-        EXPECT_EQ(std::isnan(problem.y.value(i, j)), i == 77) << i << ", " << j;
-      }
-    }
-  }
 }
 
 // The formula's gradients are derivatives of its y: central differences of Σ y·dy.
