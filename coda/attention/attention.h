@@ -1,7 +1,7 @@
 // Causal attention with grouped heads, for one batch of equally long sequences:
 //   s = scale·q·kᵀ for keys up to the query's own position, p = softmax(s), y = p·v
-// Query head h reads key head h / (heads / kv_heads). An engine may plug in an attention of its own.
-// Host only.
+// Query head h reads key head h / (heads / kv_heads). An engine may plug in an attention of its
+// own. Host only.
 #pragma once
 #include "coda/core/view.h"
 
@@ -18,7 +18,9 @@ struct Forward {
   TensorView q;     // [batch·tokens, heads·head_dim]
   TensorView k, v;  // [batch·tokens, kv_heads·head_dim]
   TensorView y;     // like q, out
-  TensorView lse;   // [heads, batch·tokens], fp32, out: log Σ exp(s), for backward
+  // [heads, batch·tokens], fp32, out: log Σ exp(s), for the same attention's backward, in an order
+  // of its own.
+  TensorView lse;
 };
 
 struct Backward {

@@ -14,6 +14,13 @@ std::unique_ptr<Device> make_device(const std::string& name, int threads) {
 std::unique_ptr<Device> make_cuda_device() {
   throw DeviceError("cuda: this build has no GPU kernels; build it where nvcc is found");
 }
+#elif !defined(CODA_HAS_CUDNN)
+std::unique_ptr<Device> make_cuda_device() {
+  throw DeviceError(
+      "cuda: this build has no attention for the GPU: cuDNN's headers were missing; run "
+      "CODA_CUDNN=ON scripts/setup.sh (or pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend), "
+      "then build again");
+}
 #endif
 
 }  // namespace coda::block

@@ -21,9 +21,6 @@ int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 bool is_declared(const void* data) { return (reinterpret_cast<uintptr_t>(data) & kMark) != 0; }
 size_t index_of(const void* data) { return (reinterpret_cast<uintptr_t>(data) & ~kMark) >> kShift; }
 
-constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,     Use::kMoments,
-                         Use::kGradients, Use::kInputs, Use::kActivation, Use::kWorkspace};
-
 std::string mebibytes(int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }

@@ -20,6 +20,8 @@ enum class Use {
   kActivation,  // lives from the first node that names it to the last
   kWorkspace,
 };
+inline constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,     Use::kMoments,
+                                Use::kGradients, Use::kInputs, Use::kActivation, Use::kWorkspace};
 const char* use_name(Use use);
 
 class MemoryPlan {

@@ -11,6 +11,7 @@
 #endif
 #include "coda/terminal/progress.h"
 #include "coda/tools/layer_check.h"
+#include "coda/tools/model_check.h"
 
 namespace coda::tools {
 namespace {
@@ -22,7 +23,7 @@ struct Arguments {
   std::string isa;
   CheckOptions options;
   std::optional<int> seeds;
-  bool huge = false, layer = false;
+  bool huge = false, layer = false, model = false;
 };
 
 int run_check(const Arguments& arguments) {
@@ -44,6 +45,7 @@ int run_check(const Arguments& arguments) {
     throw Error("--huge: expected --backend cuda; the CPU has tests of its own");
   }
   if (arguments.layer) return report_check(check_layer(options.backend, options.seed));
+  if (arguments.model) return report_check(check_model(options.backend, options.seed));
   if (!arguments.isa.empty() && options.backend != "cpu") {
     throw Error(fmt::format("--isa: expected --backend cpu, got {}", options.backend));
   }
@@ -108,6 +110,8 @@ void add_check(CLI::App& app, int& status) {
   command->add_flag("--huge", arguments->huge, "Only tensors beyond 2^31 elements (cuda)");
   command->add_flag("--layer", arguments->layer,
                     "Only a whole layer, forward and backward (cpu, cuda)");
+  command->add_flag("--model", arguments->model,
+                    "Only small models, gradients and training steps (cpu, cuda)");
   command->callback([arguments, &status] { status = run_check(*arguments); });
 }
 

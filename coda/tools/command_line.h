@@ -21,6 +21,7 @@ void add_bench(CLI::App& app, int& status);
 void add_tune(CLI::App& app, int& status);
 void add_train(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);
+void add_bench_train(CLI::App& app, int& status);
 
 // Of `coda check`: prints failures and the closing line, and gives the exit status.
 int report_check(const CheckResult& result);
