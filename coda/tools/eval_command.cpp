@@ -63,8 +63,8 @@ void add_eval(CLI::App& app, int&) {
       ->capture_default_str();
   command->add_option("--batch", arguments->batch, "Sequences at a time")->capture_default_str();
   command->add_option("--seq", arguments->sequence, "Tokens of a sequence")->capture_default_str();
-  command->add_option("--device", arguments->device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
   command->callback([arguments] { evaluate(*arguments); });

@@ -139,8 +139,8 @@ void add_bench_train(CLI::App& app, int&) {
         command->add_option("--steps", arguments->steps, "Forward and backward, of each round")}) {
     option->capture_default_str();
   }
-  command->add_option("--device", arguments->device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
   command->add_flag("--on-request", arguments->on_request,

@@ -109,8 +109,8 @@ void add_train(CLI::App& app, int&) {
       command->add_option("--out", arguments->out, "The run's folder"),
   };
   for (CLI::Option* option : fixed) option->capture_default_str();
-  command->add_option("--device", arguments->device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
   command->add_flag("--plan", arguments->plan, "Only say where every byte of memory goes");
