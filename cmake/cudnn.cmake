@@ -37,5 +37,8 @@ function(coda_use_cudnn target)
     CODA_CUDNN_LIBRARY_DIR="${CODA_CUDNN_INCLUDE_DIR}/../lib")
   target_include_directories(${target} SYSTEM PRIVATE
     ${CODA_CUDNN_INCLUDE_DIR} ${CODA_CUDNN_FRONTEND_INCLUDE_DIR} ${CODA_NVRTC_INCLUDE_DIR})
+  # Nothing in them is worth the time; and once it inlines, gcc 12 warns about the frontend's vectors.
+  set_source_files_properties(attention/cuda_cudnn.cpp attention/cuda_cudnn_graph.cpp
+                              PROPERTIES COMPILE_OPTIONS -O1)
   target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
 endfunction()

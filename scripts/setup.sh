@@ -55,3 +55,22 @@ if [[ $(cat .venv/setup.stamp 2>/dev/null) != "$wanted" ]]; then
     say "PyPI could not be reached: the checks that need ruff or NVRTC will be skipped"
   fi
 fi
+
+# Attention of models on the GPU. cuDNN is 370 MB: where there is a GPU, with the library that it calls
+# there, or where CODA_CUDNN=ON asks for it to build for one elsewhere.
+libraries=()
+if nvidia-smi -L >/dev/null 2>&1; then
+  libraries=(nvidia-cublas==13.0.2.14)
+elif [[ ${CODA_CUDNN:-} != ON ]]; then
+  exit 0
+fi
+wanted=$(echo "${libraries[@]}" | cat - scripts/requirements-cudnn.txt | sha256sum)
+if [[ $(cat .venv/cudnn.stamp 2>/dev/null) != "$wanted" ]]; then
+  say "installing cuDNN and its frontend from PyPI (400 MB, with cuBLAS 800 MB) in .venv"
+  if .venv/bin/pip install -q --disable-pip-version-check --no-deps \
+    -r scripts/requirements-cudnn.txt "${libraries[@]}"; then
+    echo "$wanted" >.venv/cudnn.stamp
+  else
+    say "PyPI could not be reached: models will not run on the GPU"
+  fi
+fi

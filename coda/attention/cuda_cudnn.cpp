@@ -30,6 +30,11 @@ std::string describe(const Shape& shape) {
                      shape.tokens, shape.heads, shape.kv_heads, shape.head_dim);
 }
 
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 // A graph with kernels chosen for it, or why there are none.
 struct Plan {
   std::shared_ptr<Graph> graph;
@@ -44,9 +49,9 @@ Plan make_plan(cudnnHandle_t handle, Direction direction, const Shape& shape,
     plan.graph = make_graph(direction, shape, pitches);
     auto status = plan.graph->build(handle, {frontend::HeurMode_t::A});
     if (status.is_good()) status = plan.graph->get_workspace_size(plan.workspace_bytes);
-    if (status.is_bad()) plan.refusal = status.get_message();
+    if (status.is_bad()) plan.refusal = one_line(status.get_message());
   } catch (const std::exception& error) {  // the frontend's own
-    plan.refusal = error.what();
+    plan.refusal = one_line(error.what());
   }
   return plan;
 }
@@ -144,9 +149,9 @@ struct CudnnAttention::State {
     std::string problem;
     try {
       auto status = chosen.graph->execute(handle, pointers, workspace);
-      if (status.is_bad()) problem = status.get_message();
+      if (status.is_bad()) problem = one_line(status.get_message());
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = one_line(error.what());
     }
     if (problem.empty()) return;
     throw DeviceError(fmt::format("attention: cuDNN {} failed on {}: {}",

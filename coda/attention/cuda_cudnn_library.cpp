@@ -26,23 +26,21 @@ std::string folder_of(void* library) {
   return folder;
 }
 
-// The frontend looks for a runtime of its own beside the one that is linked in; it is told which.
-void name_cuda_runtime(const std::string& cudnn_folder) {
-  const char* variable = "CUDNN_FRONTEND_CUDART_LIB_NAME";
-  if (std::getenv(variable) != nullptr) return;
-  const std::string name = fmt::format("libcudart.so.{}", kCudaMajor);
+// Libraries that cuDNN and its frontend open by name. Where they are missing cuDNN ends the process,
+// so they are opened here first, from the places that Python packages and the toolkit have.
+// Returns where it was.
+std::string open_beside(const std::string& cudnn_folder, const std::string& library,
+                        const char* package) {
+  const std::string name = fmt::format("{}.so.{}", library, kCudaMajor);
   for (const std::string& place :
        {name, fmt::format("{}/../../cu{}/lib/{}", cudnn_folder, kCudaMajor, name),
-        fmt::format("{}/../../cuda_runtime/lib/{}", cudnn_folder, name),
         fmt::format("/usr/local/cuda/lib64/{}", name)}) {
-    if (dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) continue;
-    setenv(variable, place.c_str(), 1);
-    return;
+    if (dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return place;
   }
   throw DeviceError(fmt::format(
       "cuda: attention needs {} beside cuDNN, which is not found; add the folder that has it to "
-      "LD_LIBRARY_PATH (lib64 of the CUDA toolkit), or pip install nvidia-cuda-runtime",
-      name));
+      "LD_LIBRARY_PATH (lib64 of the CUDA toolkit), or pip install {}; or use the device cpu",
+      name, package));
 }
 
 }  // namespace
@@ -58,16 +56,21 @@ void load_cudnn(const std::vector<std::string>& places) {
   for (const std::string& place : places) {
     library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) break;
-    reasons += fmt::format("\n  {}", dlerror());
+    reasons += fmt::format("; {}", dlerror());
   }
   if (library == nullptr) {
     throw DeviceError(fmt::format(
         "cuda: attention needs cuDNN 9, which is not found; pip install nvidia-cudnn-cu{} and add "
         "the folder of its libcudnn.so.9 (site-packages/nvidia/cudnn/lib; PyTorch brings it too) "
-        "to LD_LIBRARY_PATH, or use the device cpu. Looked for:{}",
+        "to LD_LIBRARY_PATH, or use the device cpu{}",
         kCudaMajor, reasons));
   }
-  name_cuda_runtime(folder_of(library));
+  const std::string folder = folder_of(library);
+  open_beside(folder, "libcublasLt", "nvidia-cublas");
+  open_beside(folder, "libnvrtc", "nvidia-cuda-nvrtc");
+  const std::string runtime = open_beside(folder, "libcudart", "nvidia-cuda-runtime");
+  // The frontend has its own runtime, beside the one that is linked in; it is told which.
+  setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", runtime.c_str(), 0);
   cudnn_frontend::cudnn_dlhandle = library;
 }
 

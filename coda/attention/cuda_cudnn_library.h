@@ -10,7 +10,7 @@ namespace coda::attention {
 std::vector<std::string> cudnn_places();
 
 // Makes the library known to cuDNN's frontend, once per process. Throws coda::DeviceError where it,
-// or the CUDA runtime that the frontend calls, is in none of the places; says how to get it.
+// or one of CUDA's libraries that it calls, is not found; says how to get it.
 void load_cudnn(const std::vector<std::string>& places = cudnn_places());
 
 }  // namespace coda::attention

@@ -269,6 +269,7 @@ CheckResult check_model(const std::string& backend, uint64_t seed) {
   if (backend != "cpu" && backend != "cuda") {
     throw Error(fmt::format("--model: expected --backend cpu or cuda, got {}", backend));
   }
+  block::make_device(backend);  // says at once what is missing
   CheckResult result;
   for (const Case& c : kCases) {
     Report report(result, fmt::format("coda check --model --backend {} --seed {}: {}:", backend,

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "coda/block/device.h"
 #include "coda/catalogue/operation.h"
+#include "coda/core/error.h"
 #include "coda/tools/check.h"
 #include "coda/tools/suggest.h"
 
@@ -184,6 +187,18 @@ TEST(Suggest, TakesTheNearest) {
   EXPECT_EQ(nearest("ben", names), "bench");
   EXPECT_EQ(nearest("zzzzzzzz", names), "");
   EXPECT_EQ(nearest("list", {}), "");
+}
+
+TEST(CommandLine, SaysWhatTheGpuLacks) {
+  try {
+    block::make_cuda_device();
+    GTEST_SKIP() << "there is a GPU";
+  } catch (const DeviceError& error) {
+    expect_bad_use({"train", "--device", "cuda", "--steps", "1", "--out", "run-without-gpu"},
+                   {error.what()});
+    expect_bad_use({"check", "--model", "--backend", "cuda"}, {error.what()});
+  }
+  EXPECT_FALSE(std::filesystem::exists("run-without-gpu"));
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+// Models on the GPU, as far as one can see without having one. tests/tools/model_check_test.cpp runs
+// them where there is one.
+#include <gtest/gtest.h>
+
+#include "coda/block/model.h"
+#include "coda/core/error.h"
+
+namespace coda::block {
+namespace {
+
+checkpoint::ModelConfig small(checkpoint::Family family, bool tied) {
+  checkpoint::ModelConfig config;
+  config.family = family;
+  config.hidden_size = 128;
+  config.intermediate_size = 192;
+  config.num_hidden_layers = 1;
+  config.num_attention_heads = 2;
+  config.num_key_value_heads = 1;
+  config.head_dim = 64;
+  config.vocab_size = 64;
+  config.max_position_embeddings = 64;
+  config.tie_word_embeddings = tied;
+  return config;
+}
+
+TEST(CudaDevice, SaysWhatIsMissing) {
+  try {
+    const auto device = make_cuda_device();
+    GTEST_SKIP() << "there is a GPU: " << device->name();
+  } catch (const DeviceError& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.rfind("cuda: ", 0), 0u) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+#if !defined(CODA_HAS_CUDA)
+    const char* remedy = "nvcc";
+#elif !defined(CODA_HAS_CUDNN)
+    const char* remedy = "scripts/setup.sh";
+#else
+    const char* remedy = "device cpu";  // or a GPU, or cuDNN, whichever is missing
+#endif
+    EXPECT_NE(text.find(remedy), std::string::npos) << text;
+  }
+}
+
+#if defined(CODA_HAS_CUDA)
+// Every call that a bf16 model makes has kernels, for every family and policy.
+TEST(CudaDevice, HasKernelsForEveryNode) {
+  using checkpoint::Family;
+  for (const Family family : {Family::kLlama, Family::kQwen2, Family::kQwen3}) {
+    for (const Fold fold : {Fold::kKept, Fold::kFolded}) {
+      for (const Recompute recompute :
+           {Recompute::kNothing, Recompute::kActivation, Recompute::kBlock}) {
+        const auto device = make_cpu_device();
+        ModelOptions options;
+        options.sequence = 4;
+        options.parts = 2;
+        options.fold = fold;
+        options.recompute = recompute;
+        Model model(small(family, fold == Fold::kKept), options, *device);
+        int64_t calls = 0;
+        model.before_node = [&](const Node& node) {
+          const auto* call = std::get_if<CallNode>(&node.work);
+          if (call == nullptr) return;
+          ++calls;
+          EXPECT_NE(call->variant->run_cuda, nullptr)
+              << call->operation->name << " " << call->variant->name;
+          EXPECT_NE(call->variant->cuda_workspace_bytes, nullptr) << call->operation->name;
+        };
+        model.finish_weights();
+        const std::vector<int64_t> ids = {1, 2, 3, 4};
+        for (const int64_t part : {0, 1}) model.forward_backward(part, ids, ids);
+        model.update(1e-3, 1);
+        model.forward(ids, ids);
+        EXPECT_GT(calls, 20);
+      }
+    }
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace coda::block
