@@ -6,7 +6,7 @@
 help:
 	@echo "make build    compile; leaves the command build/coda"
 	@echo "make kernels  compile every GPU kernel (nvcc); leaves build-gpu/coda and build-gpu/lib/libcoda.so for a GPU machine"
-	@echo "make run      build, check every operation, print the CPU benchmark table"
+	@echo "make run      build, train a small model on the sources here, on the GPU if there is one"
 	@echo "make test     everything that must pass before a change is merged"
 	@echo "make bench    measure on this machine; writes runs/bench.json"
 	@echo "make format   clang-format and ruff, in place"
@@ -27,8 +27,8 @@ kernels: setup
 	@cmake --build --preset gpu
 
 run: build
-	build/coda check --cases 50
-	build/coda bench --rounds 5
+	@rm -rf runs/demo
+	build/coda train --device auto --out runs/demo
 
 test:
 	@scripts/test.sh

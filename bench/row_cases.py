@@ -95,3 +95,63 @@ def finish_columns(make: Maker, count: int, N: int) -> Case:
         return dict(out=sums if sums.element_size() > 4 else sums.to(make.dtype))
 
     return Case("finish_columns", make.type, dict(partials=partials), function, coda, None)
+
+
+def square_sums(make: Maker, N: int, K: int) -> Case:
+    x = torch.randn(N, K, device=make.device)
+    sums = make.partials(1, N)
+
+    def coda(run):
+        run("square_sums", "fp32", None, None, x=x, sums=sums)
+        return dict(sums=sums[0])
+
+    def function(v):
+        return dict(sums=v["x"].square().sum(1))
+
+    return Case("square_sums", "fp32", dict(x=x), function, coda, None)
+
+
+def clip_factor(make: Maker, count: int) -> Case:
+    squares = torch.rand(count, device=make.device)
+    norm, factor = make.partials(1, 1), make.partials(1, 1)
+    max_norm = 0.1 * count**0.5
+
+    def coda(run):
+        ports = dict(squares=squares, norm=norm, factor=factor, max_norm=max_norm)
+        run("clip_factor", "fp32", None, None, **ports)
+        return dict(norm=norm[0], factor=factor[0])
+
+    def function(v):
+        total = v["squares"].sum().sqrt().reshape(1)
+        return dict(norm=total, factor=(max_norm / (total + 1e-6)).clamp(max=1.0))
+
+    return Case("clip_factor", "fp32", dict(squares=squares), function, coda, None)
+
+
+def adamw(make: Maker, N: int, K: int) -> Case:
+    master, m, gradient = (torch.randn(N, K, device=make.device) for _ in range(3))
+    v = torch.rand(N, K, device=make.device)
+    inputs = dict(master=master, m=m, v=v, gradient=gradient, gamma=make.gamma(K))
+    beta1, beta2, epsilon, decay, lr, step = 0.9, 0.95, 1e-8, 0.1, 1e-3, 100
+    c1, c2 = 1 / (1 - beta1**step), 1 / (1 - beta2**step)
+
+    def coda(run):
+        state = {name: inputs[name].clone() for name in ("master", "m", "v")}
+        outputs = dict(weight=make.empty(N, K), folded=make.empty(N, K))
+        rates = torch.tensor([lr, c1, c2], device=make.device)
+        ports = dict(gradient=gradient, gamma=inputs["gamma"], rates=rates, beta1=beta1)
+        ports |= dict(beta2=beta2, epsilon=epsilon, decay=decay)
+        run("adamw", make.type, None, None, **state, **ports, **outputs)
+        return state | outputs
+
+    def function(v):  # as torch.optim.AdamW computes
+        g = v["gradient"]
+        m = v["m"].lerp(g, 1 - beta1)
+        squares = (v["v"] * beta2).addcmul(g, g, value=1 - beta2)
+        below = squares.sqrt() * c2**0.5 + epsilon
+        new = (v["master"] * (1 - lr * decay)).addcdiv(m, below, value=-lr * c1)
+        weight = new if new.element_size() > 4 else new.to(make.dtype)
+        folded = weight * v["gamma"]
+        return dict(master=new, m=m, v=squares, weight=weight, folded=folded)
+
+    return Case("adamw", make.type, inputs, function, coda, None)

@@ -1,4 +1,4 @@
-# The package: headers, libcoda.a, libcoda.so, the coda command, and what find_package(coda) reads.
+# The package: headers, libcoda.a, libcoda_model.a, libcoda.so, the coda command, and what find_package(coda) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -7,6 +7,9 @@ set(coda_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/coda)
 install(TARGETS coda coda_shared EXPORT codaTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET coda_model)
+  install(TARGETS coda_model EXPORT codaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(CODA_TOOLS)
   install(TARGETS coda_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

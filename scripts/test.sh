@@ -58,8 +58,9 @@ user_program() {
     $python scripts/check_isa_symbols.py "$scratch/user_program/build"
 }
 c_program() { example c && "$scratch/c/build/linear_swiglu"; }
+training_program() { example train && "$scratch/train/build/train"; }
 
-step "setup" scripts/setup.sh
+step "setup" scripts/setup.sh --torch
 step "format" scripts/format.sh --check
 step "documentation" $python scripts/check_docs.py
 step "build" build default
@@ -71,6 +72,7 @@ step "share of mutations noticed" mutations
 step "clang-tidy on what changed" $python scripts/lint.py
 step "user program" user_program
 step "C program" c_program
+step "training program" training_program
 step "AddressSanitizer, UndefinedBehaviorSanitizer" sanitizer asan
 step "ThreadSanitizer" sanitizer tsan
 

@@ -1,7 +1,7 @@
 // Causal attention with grouped heads, for one batch of equally long sequences:
 //   s = scale·q·kᵀ for keys up to the query's own position, p = softmax(s), y = p·v
-// Query head h reads key head h / (heads / kv_heads). An engine may plug in an attention of its own.
-// Host only.
+// Query head h reads key head h / (heads / kv_heads). An engine may plug in an attention of its
+// own. Host only.
 #pragma once
 #include "coda/core/view.h"
 

@@ -1,7 +1,10 @@
 // Backward, for every key head of every sequence: the query heads of its group one after the other,
 // for each block of keys the blocks of queries that see them. Scores are made again, transposed:
-//   pᵀ = exp(scale·k·qᵀ - lse), dsᵀ = pᵀ·(v·dyᵀ - delta), delta = Σ dy·y
+//   pᵀ = exp(scale·k·qᵀ - lse), dpᵀ = v·dyᵀ, dsᵀ = pᵀ·(dpᵀ - delta)
 //   dv = Σ pᵀ·dy, dk = scale·Σ dsᵀ·q, dq = scale·Σ ds·k
+// delta = Σ dy·y = Σ p·dp, which where one key has most of the weight is nearly its dp. In bf16 it
+// is taken from y. In fp32 what is left would be the rounding errors of the two sums over head_dim;
+// it is taken from p and dp, at the price of making these once more.
 #include <omp.h>
 
 #include <cstring>
@@ -46,6 +49,7 @@ struct Scratch {
         dp(carver.take<float>(a.rows() * sizes.block)),
         lse(carver.take<float>(sizes.tokens)),
         delta(carver.take<float>(sizes.tokens)),
+        weights(carver.take<float>(sizes.tokens)),
         dq(carver.take<float>(sizes.tokens * sizes.columns)),
         dk(carver.take<float>(sizes.tokens * sizes.columns)),
         dv(carver.take<float>(sizes.tokens * sizes.columns)) {}
@@ -60,7 +64,7 @@ struct Scratch {
   char *k, *v;                       // [block, head_dim]
   char *p, *ds;                      // [block of keys, block of queries]
   float *s, *dp;                     // [micro-tile's rows, block of queries]
-  float *lse, *delta;                // [tokens]
+  float *lse, *delta, *weights;      // [tokens]
   float* dq;                         // [tokens, columns], of one query head
   float *dk, *dv;                    // likewise, of the group
 };
@@ -90,6 +94,11 @@ class BackwardRun {
     for (int64_t i = 0; i < group; ++i) {
       const int64_t head = kv_head_ * group + i;
       pack_queries(head);
+      if (t_.q.dtype == DType::kFp32) {
+        deltas_from_p();
+      } else {
+        deltas_from_y(head);
+      }
       for (int64_t keys = 0; keys < shape_.tokens; keys += sizes_.block) {
         load_keys(keys);
         for (int64_t queries = keys; queries < shape_.tokens; queries += sizes_.block) {
@@ -121,16 +130,33 @@ class BackwardRun {
         static_cast<const float*>(t_.lse.data) + head * t_.lse.ld + sequence_ * shape_.tokens;
     std::copy_n(lse, shape_.tokens, w_.lse);
     std::fill(w_.lse + shape_.tokens, w_.lse + sizes_.tokens, 0.0f);
+  }
+  int64_t begin_units(int64_t begin) const {  // of the panels over head_dim
+    return begin / sizes_.block * Scratch::block_panels(sizes_);
+  }
+
+  void deltas_from_y(int64_t head) const {
     const TensorView y = head_of(t_.y, head);
     for (int64_t begin = 0; begin < shape_.tokens; begin += a_.columns()) {
-      a_.tensors.pack_b(rows_job(y, begin, std::min(a_.columns(), shape_.tokens - begin)),
-                        w_.y_rows);
+      const int64_t rows = std::min(a_.columns(), shape_.tokens - begin);
+      a_.tensors.pack_b(rows_job(y, begin, rows), w_.y_rows);
       a_.steps.panel_dots(w_.dy_rows + begin * sizes_.units, w_.y_rows, sizes_.units, a_.columns(),
                           w_.delta + begin);
     }
   }
-  int64_t begin_units(int64_t begin) const {  // of the panels over head_dim
-    return begin / sizes_.block * Scratch::block_panels(sizes_);
+
+  void deltas_from_p() const {
+    std::fill_n(w_.delta, sizes_.tokens, 0.0f);
+    std::fill_n(w_.weights, sizes_.tokens, 0.0f);
+    for (int64_t keys = 0; keys < shape_.tokens; keys += sizes_.block) {
+      load_keys(keys);
+      for (int64_t queries = keys; queries < shape_.tokens; queries += sizes_.block) {
+        for (int64_t row = 0; row < count(keys); row += a_.rows()) {
+          a_.steps.weigh(scores(keys, row, queries), w_.weights + queries, w_.delta + queries);
+        }
+      }
+    }
+    for (int64_t i = 0; i < shape_.tokens; ++i) w_.delta[i] /= w_.weights[i];
   }
 
   void load_keys(int64_t keys) const {
@@ -143,43 +169,47 @@ class BackwardRun {
     a_.tensors.pack_b(columns_job(k, keys, loaded), w_.k_columns);
   }
 
+  // s and dp of a micro-tile's rows of keys, from `row` of the block on, with a block of queries.
+  GradientRows scores(int64_t keys, int64_t row, int64_t queries) const {
+    // On the diagonal earlier queries do not see these keys.
+    const int64_t begin = queries == keys ? row / a_.columns() * a_.columns() : 0;
+    const int64_t end = count(queries), offset = row * sizes_.block * a_.block_bytes();
+    const auto multiply = [&](const char* lines, const uint32_t* panels, float* to) {
+      a_.multiply_lines(sizes_.units, lines + row * line_, line_,
+                        panels + (queries + begin) * sizes_.units, sizes_.units, to + begin,
+                        sizes_.block, end - begin, false);
+    };
+    multiply(w_.k, w_.q_rows, w_.s);
+    multiply(w_.v, w_.dy_rows, w_.dp);
+    return {.rows = a_.rows(),
+            .begin = begin,
+            .end = end,
+            .first_valid = keys + row - queries,
+            .scale = shape_.scale,
+            .scores = w_.s,
+            .dp = w_.dp,
+            .scores_ld = sizes_.block,
+            .lse = w_.lse + queries,
+            .delta = w_.delta + queries,
+            .p = w_.p + offset,
+            .ds = w_.ds + offset,
+            .blocks_ld = sizes_.block};
+  }
+
   // p and ds of two blocks, and what they add to dk and dv.
   void key_gradients(int64_t keys, int64_t queries, bool first) const {
-    const int64_t depth = count(queries), pitch = sizes_.block * a_.block_bytes();
     for (int64_t row = 0; row < count(keys); row += a_.rows()) {
-      // On the diagonal earlier queries do not see these keys.
-      const int64_t begin = queries == keys ? row / a_.columns() * a_.columns() : 0;
-      char* const p = w_.p + row * pitch;
-      char* const ds = w_.ds + row * pitch;
-      const auto scores = [&](const char* lines, const uint32_t* panels, float* to) {
-        a_.multiply_lines(sizes_.units, lines + row * line_, line_,
-                          panels + (queries + begin) * sizes_.units, sizes_.units, to + begin,
-                          sizes_.block, depth - begin, false);
+      const GradientRows job = scores(keys, row, queries);
+      a_.steps.gradient(job);
+      const int64_t skipped = a_.units(job.begin), units = a_.units(job.end);
+      const auto sums = [&](const void* lines, const uint32_t* panels, float* to) {
+        a_.multiply_lines(
+            units - skipped, static_cast<const char*>(lines) + job.begin * a_.block_bytes(),
+            sizes_.block * a_.block_bytes(), panels + begin_units(queries) + skipped * a_.columns(),
+            units, to + (keys + row) * sizes_.columns, sizes_.columns, shape_.head_dim, !first);
       };
-      scores(w_.k, w_.q_rows, w_.s);
-      scores(w_.v, w_.dy_rows, w_.dp);
-      a_.steps.gradient({.rows = a_.rows(),
-                         .begin = begin,
-                         .end = depth,
-                         .first_valid = keys + row - queries,
-                         .scale = shape_.scale,
-                         .scores = w_.s,
-                         .dp = w_.dp,
-                         .scores_ld = sizes_.block,
-                         .lse = w_.lse + queries,
-                         .delta = w_.delta + queries,
-                         .p = p,
-                         .ds = ds,
-                         .blocks_ld = sizes_.block});
-      const int64_t skipped = a_.units(begin), units = a_.units(depth);
-      const auto sums = [&](const char* lines, const uint32_t* panels, float* to) {
-        a_.multiply_lines(units - skipped, lines + begin * a_.block_bytes(), pitch,
-                          panels + begin_units(queries) + skipped * a_.columns(), units,
-                          to + (keys + row) * sizes_.columns, sizes_.columns, shape_.head_dim,
-                          !first);
-      };
-      sums(p, w_.dy_columns, w_.dv);
-      sums(ds, w_.q_columns, w_.dk);
+      sums(job.p, w_.dy_columns, w_.dv);
+      sums(job.ds, w_.q_columns, w_.dk);
     }
   }
 
@@ -200,7 +230,7 @@ class BackwardRun {
   }
 
   void store(const float* sums, float factor, const TensorView& to, int64_t head) const {
-    a_.steps.store(sums, sizes_.columns, &factor, false, head_of(to, head));
+    a_.steps.store_product(sums, sizes_.columns, factor, head_of(to, head));
   }
 
   const Arithmetic& a_;

@@ -2,6 +2,7 @@
 // the blocks of keys up to its own position, with a running maximum and sum per query.
 #include <omp.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -87,10 +88,9 @@ class ForwardRun {
     }
     float* const lse = static_cast<float*>(const_cast<void*>(t_.lse.data)) + head * t_.lse.ld +
                        sequence * shape_.tokens + first;
-    a_.steps.log_sum_exp(scratch.max, scratch.sum, count, lse);
-    for (int64_t i = 0; i < count; ++i) scratch.sum[i] = 1 / scratch.sum[i];
-    a_.steps.store(scratch.y, sizes_.columns, scratch.sum, true,
-                   rows_of(head_of(t_.y, shape_, sequence, head), first, count));
+    for (int64_t i = 0; i < count; ++i) lse[i] = scratch.max[i] + std::log(scratch.sum[i]);
+    a_.steps.store_quotient(scratch.y, sizes_.columns, scratch.sum,
+                            rows_of(head_of(t_.y, shape_, sequence, head), first, count));
   }
 
  private:

@@ -40,10 +40,12 @@ struct Steps {
   // The maximum is at first the least finite number, not -∞, so that exp(max - max) is always 1.
   void (*softmax)(const SoftmaxRows& job);
   void (*gradient)(const GradientRows& job);
-  void (*log_sum_exp)(const float* max, const float* sum, int64_t count, float* lse);
-  // out [rows, columns] of the tensors' type: sums·factor; factor: one for each row, or for all.
-  void (*store)(const float* sums, int64_t sums_ld, const float* factor, bool per_row,
-                const TensorView& out);
+  // weights += Σ p and products += Σ p·dp over the rows, [queries] each.
+  void (*weigh)(const GradientRows& job, float* weights, float* products);
+  // out [rows, columns] of the tensors' type: sums·factor, and sums over a number of each row.
+  void (*store_product)(const float* sums, int64_t sums_ld, float factor, const TensorView& out);
+  void (*store_quotient)(const float* sums, int64_t sums_ld, const float* divisors,
+                         const TensorView& out);
   // to [rows, columns] of the blocks' type, lines without gaps.
   void (*copy)(const TensorView& from, void* to);
   // Σ a·b of every row of two panels [units, columns], added up as micro-kernels do: where a query

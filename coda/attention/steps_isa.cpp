@@ -120,53 +120,75 @@ void softmax(const SoftmaxRows& job) {
   }
 }
 
+// Zero where queries from i on do not see the key of a row.
+HWY_INLINE FloatVector hide(const GradientRows& job, int64_t row, int64_t i, FloatVector v) {
+  const int64_t hidden = job.first_valid + row - i;
+  if (hidden <= 0) return v;
+  return hn::IfThenZeroElse(hn::FirstN(simd::FloatTag(), static_cast<size_t>(hidden)), v);
+}
+
+HWY_INLINE FloatVector probability(const GradientRows& job, int64_t row, int64_t i) {
+  const FloatVector s = hn::Mul(simd::load(job.scores + row * job.scores_ld + i), set(job.scale));
+  return hide(job, row, i, exponential(hn::Sub(s, simd::load(job.lse + i))));
+}
+
 template <class Block>
 void gradient(const GradientRows& job) {
-  const FloatVector scale = set(job.scale);
   for (int64_t row = 0; row < job.rows; ++row) {
-    const float* const s = job.scores + row * job.scores_ld;
-    const float* const dp = job.dp + row * job.scores_ld;
     Block* const p_out = static_cast<Block*>(job.p) + row * job.blocks_ld;
     Block* const ds_out = static_cast<Block*>(job.ds) + row * job.blocks_ld;
-    const int64_t valid = job.first_valid + row;
     for (int64_t i = job.begin; i < job.end; i += kLanes) {
-      FloatVector p =
-          exponential(hn::Sub(hn::Mul(simd::load(s + i), scale), simd::load(job.lse + i)));
-      FloatVector ds = hn::Mul(p, hn::Sub(simd::load(dp + i), simd::load(job.delta + i)));
-      if (valid > i) {
-        const auto hidden = hn::FirstN(simd::FloatTag(), static_cast<size_t>(valid - i));
-        p = hn::IfThenZeroElse(hidden, p);
-        ds = hn::IfThenZeroElse(hidden, ds);
-      }
+      const FloatVector p = probability(job, row, i);
+      const FloatVector dp = simd::load(job.dp + row * job.scores_ld + i);
+      const FloatVector ds = hn::Mul(p, hn::Sub(dp, simd::load(job.delta + i)));
       simd::store(p, p_out + i);
-      simd::store(ds, ds_out + i);
+      simd::store(hide(job, row, i, ds), ds_out + i);
     }
   }
 }
 
-void log_sum_exp(const float* max, const float* sum, int64_t count, float* lse) {
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const int64_t left = count - i < kLanes ? count - i : kLanes;
-    store_first(hn::Add(load_first(max + i, left), simd::log(load_first(sum + i, left))), lse + i,
-                left);
+void weigh(const GradientRows& job, float* weights, float* products) {
+  for (int64_t i = job.begin; i < job.end; i += kLanes) {
+    FloatVector weight = simd::load(weights + i), product = simd::load(products + i);
+    for (int64_t row = 0; row < job.rows; ++row) {
+      const FloatVector p = probability(job, row, i);
+      const FloatVector dp = simd::load(job.dp + row * job.scores_ld + i);
+      weight = hn::Add(weight, p);
+      product = hn::Add(product, hide(job, row, i, hn::Mul(p, dp)));
+    }
+    simd::store(weight, weights + i);
+    simd::store(product, products + i);
+  }
+}
+
+// out(row, i) = value(row, sums(row, i))
+template <class T, class Value>
+HWY_INLINE void store_values(const float* sums, int64_t sums_ld, const TensorView& out,
+                             Value&& value) {
+  for (int64_t row = 0; row < out.rows; ++row) {
+    T* const to = static_cast<T*>(const_cast<void*>(out.data)) + row * out.ld;
+    const float* const from = sums + row * sums_ld;
+    int64_t i = 0;
+    for (; i + kLanes <= out.columns; i += kLanes) {
+      simd::store(value(row, simd::load(from + i)), to + i);
+    }
+    if (const int64_t left = out.columns - i; left > 0) {
+      store_first(value(row, load_first(from + i, left)), to + i, left);
+    }
   }
 }
 
 template <class T>
-void store(const float* sums, int64_t sums_ld, const float* factor, bool per_row,
-           const TensorView& out) {
-  for (int64_t row = 0; row < out.rows; ++row) {
-    T* const to = static_cast<T*>(const_cast<void*>(out.data)) + row * out.ld;
-    const float* const from = sums + row * sums_ld;
-    const FloatVector by = set(factor[per_row ? row : 0]);
-    int64_t i = 0;
-    for (; i + kLanes <= out.columns; i += kLanes) {
-      simd::store(hn::Mul(simd::load(from + i), by), to + i);
-    }
-    if (i < out.columns) {
-      store_first(hn::Mul(load_first(from + i, out.columns - i), by), to + i, out.columns - i);
-    }
-  }
+void store_product(const float* sums, int64_t sums_ld, float factor, const TensorView& out) {
+  store_values<T>(sums, sums_ld, out,
+                  [&](int64_t, FloatVector v) { return hn::Mul(v, set(factor)); });
+}
+
+template <class T>
+void store_quotient(const float* sums, int64_t sums_ld, const float* divisors,
+                    const TensorView& out) {
+  store_values<T>(sums, sums_ld, out,
+                  [&](int64_t row, FloatVector v) { return hn::Div(v, set(divisors[row])); });
 }
 
 template <class T, class Block>
@@ -206,8 +228,8 @@ void panel_dots(const uint32_t* a, const uint32_t* b, int64_t units, int64_t col
 
 template <class T, class Block>
 constexpr Steps make() {
-  return {&softmax<Block>, &gradient<Block>, &log_sum_exp,
-          &store<T>,       &copy<T, Block>,  &panel_dots<Block>};
+  return {&softmax<Block>, &gradient<Block>,  &weigh, &store_product<T>, &store_quotient<T>,
+          &copy<T, Block>, &panel_dots<Block>};
 }
 
 }  // namespace

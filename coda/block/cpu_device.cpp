@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
+#include <sstream>
 #include <vector>
 
 #include "coda/attention/cpu.h"
@@ -21,15 +23,25 @@ struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
 
+// With what the system keeps of files, which it gives up when asked.
+int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string field;
+  int64_t kibibytes = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    if (words >> field >> kibibytes && field == "MemAvailable:") return kibibytes * 1024;
+  }
+  return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(int threads) : options_{threads}, attention_(options_) {}
 
   std::string name() const override { return "cpu"; }
 
-  int64_t free_bytes() const override {
-    return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  }
+  int64_t free_bytes() const override { return available_memory(); }
 
   int64_t peak_bytes() const override {
     rusage usage{};

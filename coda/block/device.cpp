@@ -7,7 +7,14 @@ namespace coda::block {
 std::unique_ptr<Device> make_device(const std::string& name, int threads) {
   if (name == "cpu") return make_cpu_device(threads);
   if (name == "cuda") return make_cuda_device();
-  throw Error("device: expected cpu or cuda, got '" + name + "'");
+  if (name == "auto") {
+    try {
+      return make_cuda_device();
+    } catch (const DeviceError&) {
+      return make_cpu_device(threads);
+    }
+  }
+  throw Error("device: expected cpu, cuda or auto, got '" + name + "'");
 }
 
 #if !defined(CODA_HAS_CUDA)

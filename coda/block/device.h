@@ -35,6 +35,7 @@ class Device {
 std::unique_ptr<Device> make_cpu_device(int threads = 0);
 // Throws coda::DeviceError where there is none, or where this build lacks what it takes.
 std::unique_ptr<Device> make_cuda_device();
-std::unique_ptr<Device> make_device(const std::string& name, int threads = 0);  // "cpu", "cuda"
+// "cpu", "cuda"; "auto": a GPU where this build and this machine have what it takes, else the CPU.
+std::unique_ptr<Device> make_device(const std::string& name, int threads = 0);
 
 }  // namespace coda::block

@@ -21,9 +21,6 @@ int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 bool is_declared(const void* data) { return (reinterpret_cast<uintptr_t>(data) & kMark) != 0; }
 size_t index_of(const void* data) { return (reinterpret_cast<uintptr_t>(data) & ~kMark) >> kShift; }
 
-constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,     Use::kMoments,
-                         Use::kGradients, Use::kInputs, Use::kActivation, Use::kWorkspace};
-
 std::string mebibytes(int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -46,12 +43,19 @@ const char* use_name(Use use) {
 
 TensorView MemoryPlan::declare(std::string name, Use use, DType type, int64_t rows,
                                int64_t columns) {
-  const int64_t bytes = rows * columns * dtype_bytes(type);
-  if (bytes >> kShift != 0) {
-    throw Error(fmt::format("{}: expected less than 4 TiB, got {} bytes", name, bytes));
+  constexpr int64_t kMostBytes = (int64_t{1} << kShift) - 1;
+  const int64_t element = dtype_bytes(type);
+  if (columns > 0 && rows > kMostBytes / element / columns) {
+    throw Error(fmt::format("{}: expected less than 4 TiB, got {} by {} of {} bytes", name, rows,
+                            columns, element));
   }
+  if (tensors_.size() >= kMark >> kShift) {
+    throw Error(fmt::format("{}: expected at most {} tensors; lower the layers or the parts", name,
+                            kMark >> kShift));
+  }
+  const int64_t bytes = rows * columns * element;
   const uint64_t address = kMark | static_cast<uint64_t>(tensors_.size()) << kShift;
-  tensors_.push_back({std::move(name), use, bytes, 0, {}});
+  tensors_.push_back({std::move(name), use, bytes});
   return {reinterpret_cast<const void*>(address),
           type,
           rows,
@@ -66,42 +70,48 @@ void MemoryPlan::add(Nodes& nodes) {
     for_each_view(nodes[at], [&](TensorView& view) {
       if (!is_declared(view.data)) return;
       Tensor& tensor = tensors_[index_of(view.data)];
-      const auto now = static_cast<int64_t>(at);
-      if (!tensor.lives.empty() && tensor.lives.back().list == lists_) {
-        tensor.lives.back().last = now;
-      } else {
-        tensor.lives.push_back({lists_, now, now});
+      if (tensor.use != Use::kActivation) return;
+      if (tensor.list < 0) {
+        tensor.list = lists_;
+        tensor.first = static_cast<int64_t>(at);
+      } else if (tensor.list != lists_) {
+        throw Error(fmt::format("{}: expected an activation of one list, got two", tensor.name));
       }
+      tensor.last = static_cast<int64_t>(at);
     });
   }
   ++lists_;
 }
 
 bool MemoryPlan::meet(const Tensor& a, const Tensor& b) {
-  for (const Life& x : a.lives) {
-    for (const Life& y : b.lives) {
-      if (x.list == y.list && x.first <= y.last && y.first <= x.last) return true;
-    }
-  }
-  return false;
+  return a.list == b.list && a.first <= b.last && b.first <= a.last;
 }
 
 void MemoryPlan::place() {
   stays_ = activations_ = 0;
-  std::vector<Tensor*> lively;
+  std::vector<std::vector<Tensor*>> by_list(static_cast<size_t>(lists_));
   for (Tensor& tensor : tensors_) {
-    if (tensor.use == Use::kActivation) {
-      lively.push_back(&tensor);
-    } else {
+    if (tensor.use != Use::kActivation) {
       tensor.offset = stays_;
       stays_ += aligned(tensor.bytes);
+    } else if (tensor.list >= 0) {
+      by_list[static_cast<size_t>(tensor.list)].push_back(&tensor);
     }
   }
-  // The largest first, each at the lowest place that is free all its life.
-  std::stable_sort(lively.begin(), lively.end(),
-                   [](const Tensor* a, const Tensor* b) { return a->bytes > b->bytes; });
+  for (const std::vector<Tensor*>& list : by_list) {
+    activations_ = std::max(activations_, place_list(list));
+    for (Tensor* tensor : list) tensor->offset += stays_;
+  }
+}
+
+// The largest first, each at the lowest place that is free all its life. Of models this wastes
+// nothing: they end up with live_bytes().
+int64_t MemoryPlan::place_list(std::vector<Tensor*> tensors) {
+  std::ranges::stable_sort(tensors,
+                           [](const Tensor* a, const Tensor* b) { return a->bytes > b->bytes; });
+  int64_t end = 0;
   std::vector<const Tensor*> placed;  // by offset
-  for (Tensor* tensor : lively) {
+  for (Tensor* tensor : tensors) {
     int64_t at = 0;
     for (const Tensor* other : placed) {
       if (!meet(*tensor, *other)) continue;
@@ -109,13 +119,30 @@ void MemoryPlan::place() {
       at = std::max(at, other->offset + aligned(other->bytes));
     }
     tensor->offset = at;
-    activations_ = std::max(activations_, at + aligned(tensor->bytes));
+    end = std::max(end, at + aligned(tensor->bytes));
     placed.insert(
         std::upper_bound(placed.begin(), placed.end(), tensor,
                          [](const Tensor* a, const Tensor* b) { return a->offset < b->offset; }),
         tensor);
   }
-  for (Tensor* tensor : lively) tensor->offset += stays_;
+  return end;
+}
+
+int64_t MemoryPlan::live_bytes() const {
+  std::vector<std::vector<int64_t>> changes(static_cast<size_t>(lists_));  // from node to node
+  for (const Tensor& tensor : tensors_) {
+    if (tensor.list < 0) continue;
+    std::vector<int64_t>& list = changes[static_cast<size_t>(tensor.list)];
+    list.resize(std::max(list.size(), static_cast<size_t>(tensor.last) + 2));
+    list[static_cast<size_t>(tensor.first)] += aligned(tensor.bytes);
+    list[static_cast<size_t>(tensor.last) + 1] -= aligned(tensor.bytes);
+  }
+  int64_t most = 0;
+  for (const std::vector<int64_t>& list : changes) {
+    int64_t live = 0;
+    for (const int64_t change : list) most = std::max(most, live += change);
+  }
+  return most;
 }
 
 int64_t MemoryPlan::bytes() const { return stays_ + activations_; }
@@ -133,10 +160,8 @@ std::string MemoryPlan::describe() const {
   for (const Tensor& tensor : tensors_) {
     text += fmt::format("{:>12}  at {:>12}  {:<12}  {}", mebibytes(tensor.bytes), tensor.offset,
                         use_name(tensor.use), tensor.name);
-    if (tensor.use == Use::kActivation) {
-      for (const Life& life : tensor.lives) {
-        text += fmt::format("  [list {}: {} to {}]", life.list, life.first, life.last);
-      }
+    if (tensor.list >= 0) {
+      text += fmt::format("  [list {}: {} to {}]", tensor.list, tensor.first, tensor.last);
     }
     text += '\n';
   }

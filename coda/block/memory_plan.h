@@ -20,6 +20,8 @@ enum class Use {
   kActivation,  // lives from the first node that names it to the last
   kWorkspace,
 };
+inline constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,     Use::kMoments,
+                                Use::kGradients, Use::kInputs, Use::kActivation, Use::kWorkspace};
 const char* use_name(Use use);
 
 class MemoryPlan {
@@ -27,13 +29,14 @@ class MemoryPlan {
   // Its data is no address yet: real() of a placed plan gives it.
   TensorView declare(std::string name, Use use, DType type, int64_t rows, int64_t columns);
 
-  // A list that runs from its first node to its last. Activations keep nothing from one list to
-  // another, nor to the list's next run.
+  // A list that runs from its first node to its last. An activation belongs to one list, and keeps
+  // nothing to its next run.
   void add(Nodes& nodes);
 
-  void place();              // after all declare() and add()
-  int64_t bytes() const;     // of all
-  int64_t bytes(Use) const;  // of what stays; of activations: where they share places
+  void place();                // after all declare() and add()
+  int64_t bytes() const;       // of all
+  int64_t bytes(Use) const;    // of what stays; of activations: where they share places
+  int64_t live_bytes() const;  // the most that activations need at one node: no plan has less
 
   // Tensors by name with bytes, offset and the list positions of their lives, for people.
   std::string describe() const;
@@ -44,18 +47,17 @@ class MemoryPlan {
   void make_real(Nodes& nodes, void* base) const;
 
  private:
-  struct Life {
-    int list = 0;
-    int64_t first = 0, last = 0;
-  };
   struct Tensor {
     std::string name;
     Use use = Use::kInputs;
     int64_t bytes = 0, offset = 0;
-    std::vector<Life> lives;  // of an activation
+    int list = -1;                // of an activation
+    int64_t first = 0, last = 0;  // nodes of it
   };
 
   static bool meet(const Tensor& a, const Tensor& b);
+  // Offsets of activations of one list, from 0 on; returns where the last one ends.
+  static int64_t place_list(std::vector<Tensor*> tensors);
 
   std::vector<Tensor> tensors_;
   int lists_ = 0;

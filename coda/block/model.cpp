@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 
 #include "coda/catalogue/cross_entropy.h"
 
@@ -47,6 +48,13 @@ Model::Model(const checkpoint::ModelConfig& config, const ModelOptions& options,
   if (options.batch < 1 || options.sequence < 1 || options.parts < 1) {
     throw Error(fmt::format("model: expected at least one sequence, token and part, got {}, {}, {}",
                             options.batch, options.sequence, options.parts));
+  }
+  constexpr int64_t kMostTokens = INT32_MAX;  // indices of programs
+  if (options.batch > kMostTokens / options.sequence) {
+    throw Error(fmt::format(
+        "model: expected at most {} tokens at a time, got a batch of {} sequences of {}; split the "
+        "batch into more parts",
+        kMostTokens, options.batch, options.sequence));
   }
   parameters_ = std::make_unique<Parameters>(sizes_, options.type, folds(sizes_, options),
                                              options.training, plan_);
@@ -153,8 +161,13 @@ void Model::set_tokens(std::span<const int64_t> tokens, std::span<const int64_t>
 
 void Model::forward_backward(int64_t part, std::span<const int64_t> tokens,
                              std::span<const int64_t> targets) {
+  if (!options_.training || part < 0 || part >= options_.parts) {
+    throw Error(fmt::format("model: expected part 0 to {} of a model that trains, got {}{}",
+                            options_.parts - 1, part,
+                            options_.training ? "" : " of one that does not"));
+  }
   set_tokens(tokens, targets);
-  run(training_.at(static_cast<size_t>(part)));
+  run(training_[static_cast<size_t>(part)]);
   losses_made_ = part + 1;
 }
 
@@ -165,6 +178,10 @@ void Model::forward(std::span<const int64_t> tokens, std::span<const int64_t> ta
 }
 
 void Model::update(double learning_rate, int64_t step) {
+  if (!options_.training || step < 1) {
+    throw Error(fmt::format("model: expected step 1 or later of a model that trains, got {}{}",
+                            step, options_.training ? "" : " of one that does not"));
+  }
   const auto correction = [&](double beta) {
     return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(step))));
   };
@@ -175,6 +192,7 @@ void Model::update(double learning_rate, int64_t step) {
 }
 
 float Model::loss() {
+  if (losses_made_ == 0) throw Error("model: expected a forward before its loss is read");
   std::vector<float> losses(static_cast<size_t>(options_.parts));
   device_.copy_out(losses.data(), inputs_.losses);
   double sum = 0;

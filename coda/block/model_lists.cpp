@@ -11,6 +11,10 @@ int64_t head_rows(const Sizes& sizes) {
   return std::clamp(fit, kPartial, std::max(sizes.tokens(), kPartial));
 }
 
+// What a byte of W costs in the epilogue of its gradient, where a byte of x⊙γ costs 1. H200, 16384
+// tokens, h = 4096: backward takes 4 % longer with folded norms, although the bytes are as many.
+constexpr int64_t kCostOfReadingWeights = 4;
+
 }  // namespace
 
 bool folds(const Sizes& sizes, const ModelOptions& options) {
@@ -18,7 +22,7 @@ bool folds(const Sizes& sizes, const ModelOptions& options) {
   const int64_t rows = sizes.attended() + 2 * sizes.kv() + 2 * sizes.ffn;
   const int64_t norms = 2;
   const int64_t kept = norms * 2 * sizes.tokens() * options.parts;
-  const int64_t folded = rows * (1 + options.parts);
+  const int64_t folded = rows * (1 + kCostOfReadingWeights * options.parts);
   return folded < kept;
 }
 

@@ -67,7 +67,7 @@ void exchange_folders(const fs::path& from, const fs::path& to) {
   if (std::rename(aside.c_str(), from.c_str()) != 0) fail("move aside", aside.string());
 }
 
-// Removes what it names unless it is told that the name has become another's.
+// Removes what is under the name, now and at the end: leftovers, what failed, what was replaced.
 class Temporary {
  public:
   explicit Temporary(fs::path path) : path_(std::move(path)) { remove(); }

@@ -33,7 +33,8 @@ inline constexpr std::string_view kTemporaryPrefix = ".tmp-";
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // `write` fills the folder it is given, every file through a FileOutput; then the folder becomes
-// `path`, in place of the one that may be there.
+// `path`, in place of the one that may be there. On the few file systems that cannot exchange two
+// names, that one is under a temporary name for a moment.
 void write_folder_atomically(const std::string& path,
                              const std::function<void(const std::string& folder)>& write);
 

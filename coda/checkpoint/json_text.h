@@ -11,8 +11,8 @@ namespace coda::checkpoint {
 // Text of a regular file of at most 100 MB. Throws coda::Error with the path and the reason.
 std::string read_text(const std::string& path);
 
-// Throws coda::Error beginning with `where` for what is not JSON, nests beyond what any of our files
-// does, or has a name twice in one object (parsers differ in which of the two counts).
+// Throws coda::Error beginning with `where` for what is not JSON, nests deeper than any file of
+// models, or has a name twice in one object (parsers differ in which of the two counts).
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 // A value in an error message: as JSON, cut where it is long.

@@ -43,8 +43,7 @@ void check_shapes(const std::string& where, std::span<const NamedShape> found,
     if (!may_be_extra(name)) report(fmt::format("unexpected: {} {}", name, shape_text(*shape)));
   }
   if (!problems.empty()) {
-    throw Error(fmt::format("{}: its tensors are not those of the model in config.json:{}", where,
-                            problems));
+    throw Error(fmt::format("{}: its tensors are not those of the model:{}", where, problems));
   }
 }
 

@@ -17,7 +17,7 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 
-// [head_dim / 2], computed in fp64. Cosines and sines of these scalings have no factor of their own.
+// [head_dim / 2], computed in fp64. None of the scalings gives cosines and sines a factor.
 std::vector<float> inverse_frequencies(const Rope& rope, int64_t head_dim);
 
 }  // namespace coda::checkpoint

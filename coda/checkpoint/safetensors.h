@@ -1,5 +1,6 @@
-// Safetensors files: 8 bytes with the length of a JSON header, the header, the tensors' bytes without
-// gaps. Reading maps the file and checks all of the header first; writing streams the tensors.
+// Safetensors files: 8 bytes with the length of a JSON header, the header, the tensors' bytes
+// without gaps. Reading maps the file and checks all of the header first; writing streams the
+// tensors.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -34,7 +34,8 @@ Workspace layout(const EmbeddingBackwardArguments& a) {
   auto* next = static_cast<std::byte*>(a.workspace);
   const auto take = [&](int64_t bytes) {
     std::byte* const begin = next;
-    const int64_t taken = (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    const int64_t taken =
+        (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
     w.bytes += taken;
     if (next != nullptr) next += taken;
     return begin;

@@ -13,7 +13,7 @@ template <class Term>
 CODA_DEVICE double sum_quads(const float* x, int64_t count, int thread, int threads, bool vectors,
                              Term&& term) {
   double sums[kQuad] = {};
-  const auto add = [&](const float (&v)[kQuad]) {
+  const auto add = [&](const float(&v)[kQuad]) {
     CODA_UNROLL
     for (int i = 0; i < kQuad; ++i) sums[i] += term(static_cast<double>(v[i]));
   };
@@ -41,8 +41,8 @@ CODA_DEVICE double sum_quads(const float* x, int64_t count, int thread, int thre
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// The sum over all threads of kShare neighbouring warps, the same in all of them. All threads of the
-// block take part.
+// The sum over the threads of kShare neighbouring warps, the same in all of them. The whole block
+// takes part.
 template <int kShare>
 CODA_DEVICE double sum_warps(double sum) {
   CODA_UNROLL

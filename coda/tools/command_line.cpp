@@ -72,6 +72,7 @@ int run(int argc, const char* const* argv) {
   add_tune(app, status);
   add_train(app, status);
   add_eval(app, status);
+  add_bench_train(app, status);
   if (argc < 2) {
     fmt::print("{}", app.help());
     return kBadUse;

@@ -9,7 +9,8 @@ namespace coda::tools {
 
 struct CheckResult;
 
-enum ExitStatus : int { kSuccess = 0, kCheckFailed = 1, kBadUse = 2 };
+// kInterrupted: by Ctrl-C or SIGTERM, with what was done saved.
+enum ExitStatus : int { kSuccess = 0, kCheckFailed = 1, kBadUse = 2, kInterrupted = 130 };
 
 int run_command_line(int argc, const char* const* argv);
 
@@ -21,6 +22,7 @@ void add_bench(CLI::App& app, int& status);
 void add_tune(CLI::App& app, int& status);
 void add_train(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);
+void add_bench_train(CLI::App& app, int& status);
 
 // Of `coda check`: prints failures and the closing line, and gives the exit status.
 int report_check(const CheckResult& result);

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "coda/checkpoint/run_folder.h"
 #include "coda/terminal/progress.h"
 #include "coda/tools/command_line.h"
 #include "coda/train/held_out.h"
 #include "coda/train/model_checkpoint.h"
+#include "coda/train/run_state.h"
 
 namespace coda::tools {
 namespace {
@@ -16,7 +18,8 @@ struct EvalArguments {
   std::string model;
   std::vector<std::string> data;
   std::string device = "cpu";
-  int64_t batch = 8, sequence = 256;
+  int64_t batch = 8;
+  std::optional<int64_t> sequence;
   double share = 0.05;
   int threads = 0;
 };
@@ -25,10 +28,13 @@ void evaluate(const EvalArguments& arguments) {
   std::string folder = arguments.model;  // a checkpoint, or a run with some
   if (const auto latest = checkpoint::latest_checkpoint(folder)) folder = latest->path;
   const checkpoint::ModelConfig config = checkpoint::read_model_config(folder + "/config.json");
-  std::vector<std::filesystem::path> paths(arguments.data.begin(), arguments.data.end());
+  train::RunOptions run;  // what it was trained on, where a run saved it
+  if (train::has_run_state(folder)) run = train::read_run_state(folder).options;
+  const std::vector<std::string>& data = arguments.data.empty() ? run.data : arguments.data;
+  std::vector<std::filesystem::path> paths(data.begin(), data.end());
   if (paths.empty()) paths = train::default_corpus_paths(".");
   train::CorpusOptions corpus_options;
-  corpus_options.sequence = arguments.sequence;
+  corpus_options.sequence = arguments.sequence.value_or(run.sequence);
   corpus_options.vocab_size = config.vocab_size;
   corpus_options.held_out_share = arguments.share;
   const train::Corpus corpus(paths, corpus_options);
@@ -37,7 +43,7 @@ void evaluate(const EvalArguments& arguments) {
   const auto device = block::make_device(arguments.device, arguments.threads);
   block::ModelOptions options;
   options.batch = arguments.batch;
-  options.sequence = arguments.sequence;
+  options.sequence = corpus_options.sequence;
   options.training = false;
   options.type = config.dtype == DType::kBf16 ? DType::kBf16 : DType::kFp32;
   block::Model model(config, options, *device);
@@ -58,13 +64,14 @@ void add_eval(CLI::App& app, int&) {
       app.add_subcommand("eval", "Loss and perplexity of a checkpoint on held-out text");
   command->add_option("--model", arguments->model, "A checkpoint's folder, or a run's: its last")
       ->required();
-  command->add_option("--data", arguments->data, "As for coda train");
+  command->add_option("--data", arguments->data,
+                      "As for coda train; else what the model was trained on");
   command->add_option("--held-out", arguments->share, "Share of the data, from its end")
       ->capture_default_str();
   command->add_option("--batch", arguments->batch, "Sequences at a time")->capture_default_str();
-  command->add_option("--seq", arguments->sequence, "Tokens of a sequence")->capture_default_str();
-  command->add_option("--device", arguments->device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  command->add_option("--seq", arguments->sequence, "Tokens of a sequence; else as it was trained");
+  command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
   command->callback([arguments] { evaluate(*arguments); });

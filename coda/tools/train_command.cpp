@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <iterator>
+#include <optional>
 
 #include "coda/core/error.h"
 #include "coda/terminal/progress.h"
@@ -17,45 +19,52 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-// The first Ctrl-C ends the run after its step; the second one at once.
+// The first Ctrl-C (or SIGTERM, as machines that go down send it) ends the run after its step; the
+// second one at once.
 class InterruptHandler {
  public:
   InterruptHandler() {
     interrupted = false;
-    before_ = std::signal(SIGINT, [](int) {
-      interrupted = true;
-      std::signal(SIGINT, SIG_DFL);
-    });
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      before_[i] = std::signal(kSignals[i], [](int signal) {
+        interrupted = true;
+        std::signal(signal, SIG_DFL);
+      });
+    }
   }
-  ~InterruptHandler() { std::signal(SIGINT, before_); }
+  ~InterruptHandler() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) std::signal(kSignals[i], before_[i]);
+  }
   InterruptHandler(const InterruptHandler&) = delete;
   InterruptHandler& operator=(const InterruptHandler&) = delete;
 
  private:
-  void (*before_)(int);
+  static constexpr int kSignals[] = {SIGINT, SIGTERM};
+  void (*before_[std::size(kSignals)])(int);
 };
 
 struct TrainArguments {
   train::RunOptions run;
-  std::string device = "cpu", out = "runs/train", resume;
+  std::string device = "cpu", out = "runs/train";
+  std::optional<std::string> resume;
   int threads = 0;
   bool plan = false;
 };
 
-void train_model(const TrainArguments& arguments) {
+int train_model(const TrainArguments& arguments) {
   const auto device = block::make_device(arguments.device, arguments.threads);
-  const bool resumes = !arguments.resume.empty();
+  const bool resumes = arguments.resume.has_value();
   train::RunOptions run = arguments.run;
   if (run.data.empty() && !resumes) {
     for (const auto& path : train::default_corpus_paths(".")) run.data.push_back(path.string());
   }
-  const std::string& folder = resumes ? arguments.resume : arguments.out;
+  const std::string& folder = resumes ? *arguments.resume : arguments.out;
   const auto trainer = resumes ? train::Trainer::resume(folder, *device)
                                : train::Trainer::begin(run, folder, *device);
   const block::Model& model = trainer->model();
   if (arguments.plan) {
     fmt::print("{}\n{}", model.memory().describe(), model.memory().summary());
-    return;
+    return kSuccess;
   }
   fmt::print("{} parameters on {}; memory planned:\n{}",
              train::count_text(static_cast<double>(model.parameters().count())), device->name(),
@@ -72,16 +81,30 @@ void train_model(const TrainArguments& arguments) {
     summary = trainer->run(interrupted);
   }
   fmt::print("\n{}", train::summary_text(summary));
+  return summary.resume_command.empty() ? kSuccess : kInterrupted;
+}
+
+// A run that goes on has the options it began with.
+void check_none_given(const std::vector<CLI::Option*>& fixed) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : fixed) {
+    if (option->count() > 0) given.push_back(option->get_name());
+  }
+  if (given.empty()) return;
+  throw Error(fmt::format(
+      "--resume: goes on with the options that the run began with; leave out {}, or begin another "
+      "run without --resume",
+      fmt::join(given, ", ")));
 }
 
 }  // namespace
 
-void add_train(CLI::App& app, int&) {
+void add_train(CLI::App& app, int& status) {
   auto arguments = std::make_shared<TrainArguments>();
   train::RunOptions& run = arguments->run;
   CLI::App* command = app.add_subcommand(
       "train", "Train a model of the LLaMA family: every operation but attention a fused program");
-  std::vector<CLI::Option*> fixed = {
+  const std::vector<CLI::Option*> fixed = {
       command->add_option("--data", run.data,
                           "Text files, folders of them (bytes as tokens), or one token file "
                           "(.u16.bin, .u32.bin); else the sources of the tree one is in"),
@@ -109,15 +132,19 @@ void add_train(CLI::App& app, int&) {
       command->add_option("--out", arguments->out, "The run's folder"),
   };
   for (CLI::Option* option : fixed) option->capture_default_str();
-  command->add_option("--device", arguments->device, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+  command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
   command->add_flag("--plan", arguments->plan, "Only say where every byte of memory goes");
-  CLI::Option* resume = command->add_option(
+  const CLI::Option* resume = command->add_option(
       "--resume", arguments->resume, "Go on with the run in this folder, with its own options");
-  for (CLI::Option* option : fixed) resume->excludes(option);
-  command->callback([arguments] { train_model(*arguments); });
+  command->footer(
+      "Ctrl-C saves after the step under way, says how to go on, and ends with status 130.");
+  command->callback([arguments, fixed, resume, &status] {
+    if (resume->count() > 0) check_none_given(fixed);
+    status = train_model(*arguments);
+  });
 }
 
 }  // namespace coda::tools

@@ -135,15 +135,15 @@ void Corpus::open_token_file(const fs::path& path) {
 }
 
 void Corpus::hold_out() {
-  const int64_t window = options_.sequence + 1;
-  if (size_ / 2 < window) {
+  if (options_.sequence >= size_ / 2) {
     const std::string remedy = size_ >= 4 ? fmt::format("--seq {} or less fits", size_ / 2 - 1)
                                           : "give more data: 4 tokens are the least";
-    throw Error(
-        fmt::format("data: {} tokens are too few for sequences of {}: one to train on and "
-                    "one held out take {} each; {}",
-                    size_, options_.sequence, window, remedy));
+    throw Error(fmt::format(
+        "data: {} tokens are too few for sequences of {}: one to train on and "
+        "one held out take {} each; {}",
+        size_, options_.sequence, static_cast<uint64_t>(options_.sequence) + 1, remedy));
   }
+  const int64_t window = options_.sequence + 1;
   const auto share =
       static_cast<int64_t>(std::ceil(static_cast<double>(size_) * options_.held_out_share));
   training_tokens_ = size_ - std::clamp(share, window, size_ - window);

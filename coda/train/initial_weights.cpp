@@ -18,6 +18,17 @@ bool writes_to_stream(std::string_view name) {
   return name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
 }
 
+// Every row has its own seed, so that threads share the work.
+void draw_rows(std::span<float> values, int64_t columns, uint64_t seed, double deviation) {
+  const int64_t rows = static_cast<int64_t>(values.size()) / columns;
+#pragma omp parallel for
+  for (int64_t row = 0; row < rows; ++row) {
+    Random random(mix(seed, static_cast<uint64_t>(row)));
+    float* at = values.data() + row * columns;
+    for (int64_t i = 0; i < columns; ++i) at[i] = static_cast<float>(deviation * random.normal());
+  }
+}
+
 }  // namespace
 
 void set_initial_weights(block::Model& model, uint64_t seed) {
@@ -30,9 +41,8 @@ void set_initial_weights(block::Model& model, uint64_t seed) {
       values.assign(count, parameter.role == block::Role::kNorm ? 1.0f : 0.0f);
     } else {
       const double deviation = 0.02 * (writes_to_stream(name) ? shrink : 1);
-      Random random(mix(seed, hash(name)));
       values.resize(count);
-      for (float& value : values) value = static_cast<float>(deviation * random.normal());
+      draw_rows(values, parameter.columns, mix(seed, hash(name)), deviation);
     }
     model.set_weight(parameter, values);
   }

@@ -1,5 +1,7 @@
 #include "coda/train/model_checkpoint.h"
 
+#include <fmt/format.h>
+
 #include "coda/checkpoint/atomic.h"
 #include "coda/checkpoint/safetensors.h"
 
@@ -45,7 +47,9 @@ constexpr OptimizerTensor kOptimizerTensors[] = {
 
 void write_weights(block::Model& model, const std::string& folder) {
   checkpoint::FileOutput config(folder + "/config.json");
-  config.write(checkpoint::to_json(model.config()));
+  checkpoint::ModelConfig written = model.config();
+  written.dtype = model.options().type;
+  config.write(checkpoint::to_json(written));
   config.finish();
   std::vector<TensorRecord> tensors;
   for_each_stock(model, [&](const Parameter& parameter, size_t i) {
@@ -101,6 +105,10 @@ void read_optimizer(block::Model& model, const std::string& folder) {
     for (const OptimizerTensor& kind : kOptimizerTensors) {
       const TensorRecord saved = file.tensor(parameter.stock[i].name + kind.suffix);
       const TensorView to = parameter.part(parameter.*kind.view, i);
+      if (saved.dtype != to.dtype) {
+        throw Error(fmt::format("{}: {}: expected {}, got {}", file.path(), saved.name,
+                                dtype_name(to.dtype), dtype_name(saved.dtype)));
+      }
       model.device().copy_in(bytes_at(to.data, saved.bytes), saved.data);
     }
   });

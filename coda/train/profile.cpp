@@ -2,9 +2,13 @@
 
 namespace coda::train {
 
-Profile::Profile(block::Model& model) : model_(model) {
-  model.before_node = [this](const block::Node&) { begin_ = Clock::now(); };
-  model.after_node = [this](const block::Node& node) {
+Profile::Profile(block::Model& model) : model_(model) { start(); }
+
+Profile::~Profile() { stop(); }
+
+void Profile::start() {
+  model_.before_node = [this](const block::Node&) { begin_ = Clock::now(); };
+  model_.after_node = [this](const block::Node& node) {
     model_.device().wait();
     Sum& sum = sums_[node.label];
     ++sum.calls;
@@ -12,7 +16,7 @@ Profile::Profile(block::Model& model) : model_(model) {
   };
 }
 
-Profile::~Profile() {
+void Profile::stop() {
   model_.before_node = nullptr;
   model_.after_node = nullptr;
 }

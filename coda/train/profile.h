@@ -13,12 +13,14 @@ namespace coda::train {
 
 class Profile {
  public:
-  // Until it goes, the model's nodes are timed.
+  // Until it goes or stops, the model's nodes are timed.
   explicit Profile(block::Model& model);
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
+  void start();
+  void stop();
   std::vector<OperationTime> times() const;
 
  private:

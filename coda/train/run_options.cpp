@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace coda::train {
@@ -60,12 +61,17 @@ void validate(const RunOptions& options) {
   if (!(options.decay >= 0 && options.decay <= 1)) {
     fail("decay", "from 0 to 1", fmt::format("{}", options.decay));
   }
-  if (!(options.max_norm >= 0)) {
+  if (!(options.max_norm >= 0 && std::isfinite(options.max_norm))) {
     fail("max-norm", "0 (no clipping) or more", fmt::format("{}", options.max_norm));
   }
   index_of("dtype", kTypes, options.type);
   index_of("recompute", kRecompute, options.recompute);
   index_of("fold", kFold, options.fold);
+  try {
+    to_json(options);
+  } catch (const nlohmann::json::exception&) {  // better now than at the first checkpoint
+    throw Error("train: expected paths in UTF-8 for --data and --model, got other bytes");
+  }
 }
 
 block::ModelOptions model_options(const RunOptions& options) {

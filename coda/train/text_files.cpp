@@ -28,7 +28,7 @@ bool is_hidden(const fs::path& path) { return path.filename().native().starts_wi
 // Text that programs wrote, which would drown what people wrote.
 bool is_build_folder(const fs::path& path) {
   constexpr std::array<std::string_view, 3> kNames{"build", "node_modules", "__pycache__"};
-  const std::string& name = path.filename().native();
+  const std::string name = path.filename().native();
   std::error_code ignored;
   return std::ranges::count(kNames, name) > 0 || name.starts_with("build-") ||
          fs::exists(path / "CMakeCache.txt", ignored) || fs::exists(path / "CACHEDIR.TAG", ignored);

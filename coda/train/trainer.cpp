@@ -1,13 +1,13 @@
 #include "coda/train/trainer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <utility>
 
 #include "coda/checkpoint/atomic.h"
 #include "coda/checkpoint/run_folder.h"
@@ -22,30 +22,36 @@
 namespace coda::train {
 namespace {
 
+namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-constexpr const char* kStateFile = "/run.json";
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Error(path + ": cannot be read");
-  return text.str();
-}
-
 checkpoint::ModelConfig config_of(const std::string& model) {
-  return is_preset(model) ? preset(model) : checkpoint::read_model_config(model + "/config.json");
+  if (is_preset(model)) return preset(model);
+  std::error_code ignored;
+  if (!fs::is_directory(model, ignored)) {
+    throw Error(fmt::format("model: expected {} or a folder with config.json, got '{}'",
+                            fmt::join(preset_names(), ", "), model));
+  }
+  return checkpoint::read_model_config(model + "/config.json");
 }
 
 bool has_weights(const std::string& folder) {
-  return std::filesystem::exists(folder + "/model.safetensors") ||
-         std::filesystem::exists(folder + "/model.safetensors.index.json");
+  return fs::exists(folder + "/model.safetensors") ||
+         fs::exists(folder + "/model.safetensors.index.json");
 }
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw Error(fmt::format("cannot make the run's folder '{}': {}", path, error.message()));
+}
+
+bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
 
 }  // namespace
 
@@ -58,7 +64,9 @@ std::unique_ptr<Trainer> Trainer::begin(const RunOptions& options, const std::st
         "--resume {}`, or choose another --out",
         run_folder, latest->step, run_folder));
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(options, run_folder, device));
+  RunOptions kept = options;  // so that it can be resumed from another folder
+  for (std::string& path : kept.data) path = fs::absolute(path).lexically_normal().string();
+  std::unique_ptr<Trainer> trainer(new Trainer(kept, config_of(options.model), run_folder, device));
   trainer->start_new();
   return trainer;
 }
@@ -67,36 +75,29 @@ std::unique_ptr<Trainer> Trainer::resume(const std::string& run_folder, block::D
   const auto latest = checkpoint::latest_checkpoint(run_folder);
   if (!latest) {
     throw Error(fmt::format(
-        "{}: expected the folder of a run with a checkpoint step-*, got none; begin one with "
+        "'{}': expected the folder of a run with a checkpoint step-*, got none; begin one with "
         "--out",
         run_folder));
   }
-  const std::string state_path = latest->path + kStateFile;
-  nlohmann::json state;
-  RunOptions options;
-  try {
-    state = nlohmann::json::parse(read_text(state_path));
-    options = parse_run_options(state.at("options").dump(), state_path);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: not the state of a run: {}", state_path, error.what()));
+  const RunState state = read_run_state(latest->path);
+  if (state.step != latest->step) {
+    throw Error(fmt::format("{}/run.json: 'step': expected {}, as the folder says, got {}",
+                            latest->path, latest->step, state.step));
   }
-  validate(options);
-  std::unique_ptr<Trainer> trainer(new Trainer(options, run_folder, device));
-  trainer->start_from(latest->path);
+  // The architecture is the checkpoint's: the folder that the model came from may be gone.
+  std::unique_ptr<Trainer> trainer(
+      new Trainer(state.options, config_of(latest->path), run_folder, device));
+  trainer->start_from(latest->path, state);
   return trainer;
 }
 
-Trainer::Trainer(const RunOptions& options, const std::string& run_folder, block::Device& device)
+Trainer::Trainer(const RunOptions& options, const checkpoint::ModelConfig& config,
+                 const std::string& run_folder, block::Device& device)
     : options_(options), folder_(run_folder), device_(device) {
-  // A run that is resumed has its architecture from the checkpoint, should the model's folder be
-  // gone.
-  const auto latest = checkpoint::latest_checkpoint(run_folder);
-  const checkpoint::ModelConfig config = config_of(latest ? latest->path : options.model);
   CorpusOptions corpus_options;
   corpus_options.sequence = options.sequence;
   corpus_options.vocab_size = config.vocab_size;
-  corpus_.emplace(std::vector<std::filesystem::path>(options.data.begin(), options.data.end()),
-                  corpus_options);
+  corpus_.emplace(std::vector<fs::path>(options.data.begin(), options.data.end()), corpus_options);
   const block::ModelOptions model_options = train::model_options(options);
   batches_.emplace(*corpus_, BatchOptions{model_options.batch, options.parts, options.seed});
   model_ = std::make_unique<block::Model>(config, model_options, device);
@@ -112,64 +113,60 @@ void Trainer::start_new() {
   }
 }
 
-void Trainer::start_from(const std::string& checkpoint) {
-  const std::string path = checkpoint + kStateFile;
-  try {
-    const auto state = nlohmann::json::parse(read_text(path));
-    step_ = saved_step_ = state.at("step").get<int64_t>();
-    held_out_before_ = state.at("held_out_before").get<double>();
-    if (state.at("data").get<uint64_t>() != corpus_->fingerprint()) {
-      throw Error(
-          fmt::format("{}: expected the data that the run began with, got another; its paths: {}",
-                      folder_, nlohmann::json(options_.data).dump()));
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: not the state of a run: {}", path, error.what()));
+void Trainer::start_from(const std::string& checkpoint, const RunState& state) {
+  if (state.data != corpus_->fingerprint()) {
+    throw Error(fmt::format(
+        "{}: expected the data that the run began with, got another in '{}'{}", folder_,
+        options_.data[0],
+        options_.data.size() > 1 ? fmt::format(" and {} more", options_.data.size() - 1) : ""));
   }
+  step_ = saved_step_ = state.step;
+  held_out_before_ = state.held_out_before;
   read_weights(*model_, checkpoint);
   read_optimizer(*model_, checkpoint);
 }
 
+// Which lines the metrics have depends on the number of the step alone, not on where a run was
+// stopped; and a checkpoint is saved after the lines of its step were written.
 RunSummary Trainer::run(const std::atomic<bool>& stop) {
-  std::filesystem::create_directories(folder_);
+  make_folder(folder_);
   MetricsFile metrics(folder_ + "/metrics.jsonl", step_);
-  if (step_ == 0) evaluate(metrics);
+  if (step_ == 0) metrics.append(evaluate());
   std::optional<Profile> profile;
   if (device_.name() == "cpu") profile.emplace(*model_);
 
-  double seconds = 0;
+  double seconds = 0;       // of steps, without what is between them
+  double read_seconds = 0;  // of them, when the loss was last read
   const int64_t first = step_;
   int64_t read = step_;
   auto begin = Clock::now();
-  const auto pause = [&] {
-    model_->device().wait();
-    seconds += seconds_since(begin);
-  };
-  double read_seconds = 0;  // when the loss was last read, of `seconds`
   while (step_ < options_.steps && !stop) {
     train_step();
-    const bool last = step_ == options_.steps || stop;
-    const bool evaluates = options_.evaluate_every > 0 && step_ % options_.evaluate_every == 0;
-    const bool saves = options_.save_every > 0 && step_ % options_.save_every == 0;
-    if (step_ - read == options_.read_every || last || evaluates || saves) {
-      pause();
-      begin = Clock::now();
-      read_loss(seconds - read_seconds, step_ - read);
-      metrics.append(last_);
-      if (on_step) on_step(last_);
-      read = step_;
-      read_seconds = seconds;
-    }
-    if (evaluates) evaluate(metrics);
+    const bool last = step_ == options_.steps;
+    const bool evaluates = last || divides(options_.evaluate_every, step_);
+    const bool saves = divides(options_.save_every, step_);
+    const bool shows = evaluates || saves || divides(options_.read_every, step_);
+    const bool stops = stop;
+    if (!shows && !stops) continue;
+    device_.wait();
+    seconds += seconds_since(begin);
+    read_loss(seconds - read_seconds, step_ - read);
+    read = step_;
+    read_seconds = seconds;
+    if (shows) metrics.append(last_);
+    if (on_step) on_step(last_);
+    if (profile) profile->stop();
+    if (evaluates) metrics.append(evaluate());
     if (saves) save();
-    if (evaluates || saves) begin = Clock::now();
+    if (stops) break;
+    if (profile) profile->start();
+    begin = Clock::now();
   }
-  pause();
   std::vector<OperationTime> operations;
   if (profile) operations = profile->times();
   profile.reset();
-  if (evaluated_step_ != step_) evaluate(metrics);
   if (saved_step_ != step_) save();
+  if (evaluated_step_ != step_) evaluate();  // for the summary
   checkpoint::write_file_atomically(
       folder_ + "/loss.svg",
       loss_plot_svg("loss, " + options_.model, read_metrics(folder_ + "/metrics.jsonl")));
@@ -198,41 +195,42 @@ void Trainer::read_loss(double seconds, int64_t steps) {
   last_.seconds = static_cast<float>(seconds / static_cast<double>(steps));
   last_.tokens_per_second = static_cast<float>(static_cast<double>(tokens * steps) / seconds);
   if (std::isfinite(last_.loss) && std::isfinite(last_.gradient_norm)) return;
-  const auto kept = checkpoint::latest_checkpoint(folder_);
-  throw Error(
-      fmt::format("step {}: expected a finite loss and gradient, got loss {} and norm {}; {}. A "
-                  "lower --lr or a "
-                  "longer --warmup may help",
-                  step_, last_.loss, last_.gradient_norm,
-                  kept ? fmt::format("the checkpoint of step {} in {} is kept", kept->step, folder_)
-                       : "there is no checkpoint yet"));
+  fail_not_finite(steps, fmt::format("a finite loss and gradient, got loss {} and norm {}",
+                                     last_.loss, last_.gradient_norm));
 }
 
-void Trainer::evaluate(MetricsFile& metrics) {
-  const HeldOutLoss loss = held_out_loss(*model_, *batches_, options_.held_out_batches);
+HeldOutMetrics Trainer::evaluate() {
+  // As much text however many parts a batch has.
+  const int64_t batches = std::min(options_.held_out_batches, batches_->held_out_batches());
+  const HeldOutLoss loss = held_out_loss(*model_, *batches_, batches * options_.parts);
+  if (!std::isfinite(loss.mean)) {
+    fail_not_finite(1, fmt::format("a finite loss on held-out text, got {}", loss.mean));
+  }
   if (step_ == 0) held_out_before_ = loss.mean;
   held_out_after_ = loss.mean;
   held_out_tokens_ = loss.tokens;
   evaluated_step_ = step_;
-  metrics.append(HeldOutMetrics{step_, static_cast<float>(loss.mean)});
+  return {step_, static_cast<float>(loss.mean)};
 }
 
-std::string Trainer::state_json() const {
-  nlohmann::json state;
-  state["step"] = step_;
-  state["held_out_before"] = held_out_before_.value();
-  state["data"] = corpus_->fingerprint();
-  state["options"] = nlohmann::json::parse(to_json(options_));
-  return state.dump(2) + "\n";
+// steps: in one of which it happened, the last of them this one.
+void Trainer::fail_not_finite(int64_t steps, const std::string& expected_and_got) const {
+  const auto kept = checkpoint::latest_checkpoint(folder_);
+  throw Error(
+      fmt::format("{}: expected {}; {}. A lower --lr or a longer --warmup may help",
+                  steps > 1 ? fmt::format("steps {} to {}", step_ - steps + 1, step_)
+                            : fmt::format("step {}", step_),
+                  expected_and_got,
+                  kept ? fmt::format("the checkpoint of step {} in {} is kept", kept->step, folder_)
+                       : "there is no checkpoint yet"));
 }
 
 void Trainer::save() {
+  const RunState state = {step_, held_out_before_.value(), corpus_->fingerprint(), options_};
   checkpoint::save_checkpoint(folder_, step_, options_.keep, [&](const std::string& folder) {
     write_weights(*model_, folder);
     write_optimizer(*model_, folder);
-    checkpoint::FileOutput state(folder + kStateFile);
-    state.write(state_json());
-    state.finish();
+    write_run_state(folder, state);
   });
   saved_step_ = step_;
 }

@@ -10,7 +10,7 @@
 #include "coda/train/batches.h"
 #include "coda/train/corpus.h"
 #include "coda/train/metrics.h"
-#include "coda/train/run_options.h"
+#include "coda/train/run_state.h"
 #include "coda/train/summary.h"
 
 namespace coda::train {
@@ -35,14 +35,15 @@ class Trainer {
   RunSummary run(const std::atomic<bool>& stop);
 
  private:
-  Trainer(const RunOptions& options, const std::string& run_folder, block::Device& device);
+  Trainer(const RunOptions& options, const checkpoint::ModelConfig& config,
+          const std::string& run_folder, block::Device& device);
   void start_new();
-  void start_from(const std::string& checkpoint);
+  void start_from(const std::string& checkpoint, const RunState& state);
   void train_step();
   void read_loss(double seconds, int64_t steps);
-  void evaluate(MetricsFile& metrics);
+  HeldOutMetrics evaluate();
+  [[noreturn]] void fail_not_finite(int64_t steps, const std::string& expected_and_got) const;
   void save();
-  std::string state_json() const;
   RunSummary summary(double seconds, int64_t steps, std::vector<OperationTime> operations);
 
   RunOptions options_;

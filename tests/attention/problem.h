@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -114,6 +115,11 @@ struct Problem {
   cpu::Tensor<T> q, y, dy, dq, k, v, dk, dv;
   cpu::Tensor<float> lse;
 };
+
+inline Shape shape_of(int64_t batch, int64_t tokens, int64_t heads, int64_t kv_heads,
+                      int64_t head_dim) {
+  return {batch, tokens, heads, kv_heads, head_dim, 1 / std::sqrt(static_cast<float>(head_dim))};
+}
 
 inline std::string text_of(const Shape& s) {
   return "batch " + std::to_string(s.batch) + ", tokens " + std::to_string(s.tokens) + ", heads " +

@@ -1,7 +1,7 @@
 """Checkpoints beside `transformers` and `safetensors`: each reads what the other wrote.
 
 A tiny model of every family goes from `save_pretrained` through checkpoint_rewrite, which reads and
-writes it, and back: same names, shapes and bytes, same configuration, same frequencies, same logits.
+writes it, and back: same names, shapes and bytes, configuration, frequencies and logits.
 """
 
 import json
@@ -25,7 +25,8 @@ if int(transformers.__version__.split(".")[0]) < 5:
     sys.exit(77)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-REWRITE = os.environ.get("CODA_CHECKPOINT_REWRITE", ROOT / "build/tests/checkpoint_rewrite")
+PROGRAMS = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests"))
+REWRITE = PROGRAMS / "checkpoint_rewrite"
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()

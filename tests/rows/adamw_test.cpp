@@ -1,5 +1,5 @@
-// What random cases do not say of adamw: how far 50 steps stay from those in fp64, that the folded
-// weight is the one that fold_norm_weight makes, and that a clip that is not finite changes nothing.
+// What random cases do not say of adamw: how far 50 steps stay from those in fp64, that folded is
+// what fold_norm_weight makes, and that a clip that is not finite changes nothing.
 #include "coda/rows/adamw.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ struct Exact {
   void step(double gradient, double clip, double lr, int t) {
     constexpr double u = 1.001 * 0x1p-24;  // and a little for the higher orders
     const double g = clip * gradient, g_error = u * std::fabs(g);
-    m_error = kBeta1 * (m_error + 2 * u * std::fabs(m)) +
-              (1 - kBeta1) * (g_error + 2 * u * std::fabs(g));
+    m_error =
+        kBeta1 * (m_error + 2 * u * std::fabs(m)) + (1 - kBeta1) * (g_error + 2 * u * std::fabs(g));
     v_error = kBeta2 * (v_error + 2 * u * v) +
               (1 - kBeta2) * (2 * std::fabs(g) * g_error + 3 * u * g * g);
     m = kBeta1 * m + (1 - kBeta1) * g;

@@ -26,9 +26,9 @@ TensorView as_bf16(TensorView view) {
 class Adamw : public testing::Test {
  protected:
   row::AdamwArguments good() {
-    row::AdamwArguments a{t.out(4, 6),    t.out(4, 6),    t.out(4, 6),    t.matrix(4, 6),
-                          t.matrix(1, 3), t.matrix(1, 1), t.out(4, 6),    t.matrix(1, 6),
-                          t.out(4, 6)};
+    row::AdamwArguments a{t.out(4, 6),    t.out(4, 6),    t.out(4, 6),
+                          t.matrix(4, 6), t.matrix(1, 3), t.matrix(1, 1),
+                          t.out(4, 6),    t.matrix(1, 6), t.out(4, 6)};
     return a;
   }
   void expect(const std::function<void(row::AdamwArguments&)>& spoil,

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <regex>
 
 #include "coda/core/random.h"
 #include "coda/train/curve.h"
@@ -26,30 +25,31 @@ Metrics falling(int64_t steps) {
   return metrics;
 }
 
-// Tags open and close in order, attributes are quoted, and no number is nan or inf.
+// Tags open and close in order, quotes within them pair up, and no number is nan or inf.
 void expect_well_formed(const std::string& svg) {
-  static const std::regex tag(R"(<(/?)([a-zA-Z]+)((?:\s+[\w:-]+="[^"<]*")*)\s*(/?)>)");
   std::vector<std::string> open;
-  size_t end = 0;
-  for (std::sregex_iterator it(svg.begin(), svg.end(), tag), last; it != last; ++it) {
-    const std::string between = svg.substr(end, static_cast<size_t>(it->position()) - end);
-    ASSERT_EQ(between.find_first_of("<>"), std::string::npos) << between;
-    ASSERT_EQ(between.find("nan"), std::string::npos) << between;
-    end = static_cast<size_t>(it->position() + it->length());
-    const std::string attributes = (*it)[3];
-    for (const char* number : {"nan", "inf"}) {
-      ASSERT_EQ(attributes.find(number), std::string::npos) << attributes;
-    }
-    if ((*it)[1] == "/") {
+  size_t at = 0;
+  for (size_t start; (start = svg.find('<', at)) != svg.npos;) {
+    ASSERT_EQ(svg.substr(at, start - at).find('>'), svg.npos);
+    const size_t end = svg.find('>', start);
+    ASSERT_NE(end, svg.npos);
+    const std::string tag = svg.substr(start + 1, end - start - 1);
+    ASSERT_EQ(tag.find('<'), svg.npos) << tag;
+    ASSERT_EQ(std::ranges::count(tag, '"') % 2, 0) << tag;
+    ASSERT_EQ(tag.find("nan"), svg.npos) << tag;
+    ASSERT_EQ(tag.find("inf"), svg.npos) << tag;
+    const std::string name = tag.substr(0, tag.find(' '));
+    if (name.starts_with('/')) {
       ASSERT_FALSE(open.empty());
-      ASSERT_EQ(open.back(), (*it)[2]);
+      ASSERT_EQ("/" + open.back(), name);
       open.pop_back();
-    } else if ((*it)[4] != "/") {
-      open.push_back((*it)[2]);
+    } else if (!tag.ends_with('/')) {
+      open.push_back(name);
     }
+    at = end + 1;
   }
   EXPECT_TRUE(open.empty());
-  EXPECT_EQ(svg.substr(end), "\n");
+  EXPECT_EQ(svg.substr(at), "\n");
 }
 
 int count(const std::string& text, const std::string& part) {

@@ -37,7 +37,7 @@ TEST(Metrics, AreLinesOfJson) {
             "{\"step\":7,\"loss\":2.5,\"learning_rate\":1e-05,\"gradient_norm\":0.1,"
             "\"tokens\":4096,\"seconds\":0.25,\"tokens_per_second\":16384}\n");
   EXPECT_EQ(metrics_line(HeldOutMetrics{0, 5.5f}), "{\"step\":0,\"held_out_loss\":5.5}\n");
-  EXPECT_NO_THROW(nlohmann::json::parse(metrics_line(StepMetrics{.loss = INFINITY})));
+  EXPECT_TRUE(nlohmann::json::accept(metrics_line(StepMetrics{.loss = INFINITY})));
 }
 
 RC_GTEST_PROP(Metrics, AreReadBack, (std::vector<float> numbers)) {

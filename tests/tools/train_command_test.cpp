@@ -1,0 +1,153 @@
+// coda train and coda eval as somebody types them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+
+#include "coda/tools/command_line.h"
+#include "coda/train/metrics.h"
+#include "tests/train/small_run.h"
+
+namespace coda::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class TrainCommand : public train::SmallRun {
+ protected:
+  static Outcome coda(const std::vector<std::string>& arguments) {
+    std::vector<const char*> words = {"coda"};
+    for (const std::string& argument : arguments) words.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_command_line(static_cast<int>(words.size()), words.data());
+    return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  }
+
+  std::vector<std::string> training(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {
+        "train",   "--data", path("data.txt"), "--model", path("model"), "--out", run_folder(),
+        "--steps", "6",      "--batch",        "4",       "--seq",       "16",    "--threads",
+        "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+
+  // One line on stderr with these parts, nothing else anywhere.
+  void expect_bad_use(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& parts) {
+    const Outcome outcome = coda(arguments);
+    EXPECT_EQ(outcome.status, kBadUse) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    for (const std::string& part : parts) EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+    EXPECT_FALSE(fs::exists(run_folder()));
+  }
+};
+
+TEST_F(TrainCommand, Helps) {
+  const Outcome train = coda({"train", "--help"});
+  EXPECT_EQ(train.status, kSuccess);
+  for (const char* part : {"--data", "--model", "tiny", "--steps", "--batch", "--seq", "--lr",
+                           "--device", "--out", "--resume", "--seed", "Ctrl-C", "130"}) {
+    EXPECT_TRUE(contains(train.out, part)) << part << " is not in\n" << train.out;
+  }
+  const Outcome eval = coda({"eval", "--help"});
+  EXPECT_EQ(eval.status, kSuccess);
+  for (const char* part : {"--data", "--model", "--held-out", "--device"}) {
+    EXPECT_TRUE(contains(eval.out, part)) << part << " is not in\n" << eval.out;
+  }
+}
+
+TEST_F(TrainCommand, TrainsAndSumsUp) {
+  const Outcome outcome = coda(training());
+  EXPECT_EQ(outcome.status, kSuccess) << outcome.err;
+  for (const char* part : {"6 steps", "held-out tokens", "before", "after", "time per operation",
+                           "F5, B8", "planned", "seen", "step-00000006", "loss.svg"}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << part << " is not in\n" << outcome.out;
+  }
+  EXPECT_FALSE(contains(outcome.out, "--resume"));
+}
+
+TEST_F(TrainCommand, ExplainsTyposAndBadValues) {
+  expect_bad_use({"train", "--step", "3"}, {"--step", "did you mean '--steps'?"});
+  expect_bad_use({"train", "--resum", "x"}, {"--resum", "did you mean '--resume'?"});
+  expect_bad_use({"eval", "--modl", "x"}, {"coda eval --help"});
+  expect_bad_use({"eval"}, {"--model", "required"});
+  expect_bad_use(training({"--device", "tpu"}), {"--device", "tpu", "cpu"});
+  expect_bad_use({"train", "--steps", "many"}, {"--steps", "many"});
+  expect_bad_use(training({"--lr", "-1"}), {"'lr'", "above 0", "-1"});
+  expect_bad_use(training({"--parts", "3"}), {"'parts'", "divisor of the batch, 4", "3"});
+  expect_bad_use({"train", "--model", "tny", "--out", run_folder(), "--data", path("data.txt")},
+                 {"tiny, small", "'tny'"});
+  expect_bad_use({"train", "--data", path("none"), "--out", run_folder()},
+                 {"none", "no such file"});
+  expect_bad_use({"train", "--resume", run_folder()}, {run_folder(), "got none", "--out"});
+  expect_bad_use({"train", "--resume", ""}, {"''", "expected the folder of a run"});
+  expect_bad_use({"eval", "--model", run_folder()}, {"run/config.json"});
+}
+
+TEST_F(TrainCommand, ResumesWithTheRunsOwnOptionsOnly) {
+  expect_bad_use({"train", "--resume", run_folder(), "--steps", "9", "--lr", "0.1"},
+                 {"--resume", "leave out --steps, --lr"});
+  expect_bad_use({"train", "--out", "x", "--resume", run_folder()}, {"leave out --out"});
+  EXPECT_EQ(coda(training()).status, kSuccess);
+  const Outcome again = coda(training());
+  EXPECT_EQ(again.status, kBadUse);
+  EXPECT_TRUE(contains(again.err, "--resume " + run_folder())) << again.err;
+  const Outcome resumed = coda({"train", "--resume", run_folder(), "--threads", "1"});
+  EXPECT_EQ(resumed.status, kSuccess) << resumed.err;
+  EXPECT_TRUE(contains(resumed.out, "0 steps (to step 6)")) << resumed.out;
+}
+
+TEST_F(TrainCommand, PlansWithoutTraining) {
+  const Outcome outcome = coda(training({"--plan"}));
+  EXPECT_EQ(outcome.status, kSuccess);
+  for (const char* part : {"model.embed_tokens.weight", "moments", "activations", "in all"}) {
+    EXPECT_TRUE(contains(outcome.out, part)) << part;
+  }
+  EXPECT_FALSE(fs::exists(run_folder()));
+}
+
+#if !defined(CODA_HAS_CUDA)
+TEST_F(TrainCommand, SaysThatTheBuildHasNoGpuKernels) {
+  expect_bad_use(training({"--device", "cuda"}), {"cuda", "no GPU kernels", "nvcc"});
+}
+#endif
+
+// With the same batches as the trainer's: the same loss, in all digits that are printed.
+TEST_F(TrainCommand, EvaluatesWhatWasTrained) {
+  for (const char* type : {"bf16", "fp32"}) {
+    ASSERT_EQ(coda(training({"--dtype", type, "--held-out-batches", "1000"})).status, kSuccess);
+    const train::Metrics metrics = train::read_metrics(path("run/metrics.jsonl"));
+    const auto loss = static_cast<double>(metrics.held_out.back().loss);
+    const std::string checkpoint = train::last_checkpoint(run_folder());
+    char expected[80];
+    std::snprintf(expected, sizeof(expected), "loss %.4f, perplexity %.3f on ", loss,
+                  std::exp(loss));
+    for (const std::string& model : {run_folder(), checkpoint}) {
+      const Outcome outcome = coda({"eval", "--model", model, "--batch", "4", "--threads", "1"});
+      EXPECT_EQ(outcome.status, kSuccess) << outcome.err;
+      EXPECT_TRUE(contains(outcome.out, expected)) << outcome.out << expected;
+      EXPECT_TRUE(outcome.out.starts_with(checkpoint)) << outcome.out;
+    }
+    const Outcome other = coda({"eval", "--model", checkpoint, "--batch", "4", "--data",
+                                folder_.write("other.txt", train::small_text(3000))});
+    EXPECT_EQ(other.status, kSuccess) << other.err;
+    EXPECT_FALSE(contains(other.out, expected)) << other.out;
+    fs::remove_all(run_folder());
+  }
+}
+
+}  // namespace
+}  // namespace coda::tools

@@ -1,0 +1,268 @@
+// What a run turns down, and what it leaves intact when something goes wrong on its way.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <limits>
+
+#include "coda/checkpoint/safetensors.h"
+#include "coda/train/model_checkpoint.h"
+#include "coda/train/trainer.h"
+#include "tests/train/small_run.h"
+
+namespace coda::train {
+namespace {
+
+namespace fs = std::filesystem;
+using BadRun = SmallRun;
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << "no '" << what << "' in " << text;
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+TEST_F(BadRun, DoesNotBeginWhereThereIsOne) {
+  whole();
+  const std::string metrics = read_all(path("run/metrics.jsonl"));
+  expect_error([&] { begin(); }, {run_folder(), "step 12", "--resume", "--out"});
+  EXPECT_EQ(read_all(path("run/metrics.jsonl")), metrics);
+}
+
+TEST_F(BadRun, DoesNotBeginWhereAFileIs) {
+  folder_.write("run", "a file");
+  expect_error([&] { begin(); }, {"run", "Not a directory"});
+  expect_error([&] { begin("run/deeper")->run(never); }, {"run/deeper"});
+}
+
+TEST_F(BadRun, IsNotResumedFromNothing) {
+  expect_error([&] { resume("missing"); }, {"missing", "got none", "--out"});
+  fs::create_directories(path("empty"));
+  expect_error([&] { resume("empty"); }, {"empty", "got none", "--out"});
+}
+
+TEST_F(BadRun, IsNotResumedFromADamagedState) {
+  whole();
+  const fs::path file = last_checkpoint(run_folder()) + "/run.json";
+  const std::string good = read_all(file);
+  const auto expect = [&](const std::string& text, std::initializer_list<std::string> parts) {
+    folder_.write(file, text);
+    expect_error([&] { resume(); }, parts);
+  };
+  for (const size_t bytes : {size_t{0}, size_t{1}, good.size() / 2, good.size() - 3}) {
+    expect(good.substr(0, bytes), {"run.json", "not the state of a run"});
+  }
+  expect("[]", {"run.json", "not the state of a run"});
+  expect(replaced(good, "\"steps\": 12", "\"steps\": \"many\""), {"run.json", "options of a run"});
+  expect(replaced(good, "\"steps\": 12,", ""), {"run.json", "steps"});
+  expect(replaced(good, "\"step\": 12", "\"step\": -1"), {"run.json", "'step'", "0 to 12", "-1"});
+  expect(replaced(good, "\"step\": 12", "\"step\": 11"), {"run.json", "'step'", "12", "11"});
+  expect(replaced(good, "\"batch\": 4", "\"batch\": 0"), {"batch", "at least 1", "0"});
+  expect(replaced(good, "\"held_out_before\": ", "\"held_out_before\": null, \"x\": "),
+         {"run.json", "null"});
+  fs::remove(file);
+  expect_error([&] { resume(); }, {"run.json", "No such file"});
+  folder_.write(file, good);
+  EXPECT_EQ(resume()->step(), 12);
+}
+
+TEST_F(BadRun, IsNotResumedFromTruncatedTensors) {
+  whole();
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    const fs::path file = fs::path(last_checkpoint(run_folder())) / name;
+    const std::string good = read_all(file);
+    for (const size_t bytes :
+         {size_t{0}, size_t{7}, size_t{100}, good.size() / 2, good.size() - 1}) {
+      folder_.write(file, good.substr(0, bytes));
+      expect_error([&] { resume(); }, {name});
+    }
+    fs::remove(file);
+    expect_error([&] { resume(); }, {name});
+    folder_.write(file, good);
+  }
+  EXPECT_EQ(resume()->step(), 12);
+}
+
+// As many elements of another size would be another number of bytes.
+TEST_F(BadRun, IsNotResumedFromAnOptimizerOfAnotherType) {
+  whole();
+  const std::string name = last_checkpoint(run_folder()) + "/optimizer.safetensors";
+  std::vector<checkpoint::TensorRecord> tensors;
+  const std::vector<int64_t> zeros(256 * 32 * 2);
+  const checkpoint::SafetensorsFile file(name);
+  for (const checkpoint::NamedShape& tensor : file.shapes()) {
+    tensors.push_back(
+        checkpoint::tensor_record(tensor.name, DType::kInt64, tensor.shape, zeros.data()));
+  }
+  checkpoint::write_safetensors(path("other"), tensors);
+  fs::rename(path("other"), name);
+  expect_error([&] { resume(); }, {"optimizer.safetensors", "expected fp32, got int64"});
+}
+
+TEST_F(BadRun, IsNotResumedWithOtherData) {
+  whole();
+  folder_.write("data.txt", small_text(2000) + "!");
+  expect_error([&] { resume(); }, {run_folder(), "data that the run began with", "data.txt"});
+  fs::remove(path("data.txt"));
+  expect_error([&] { resume(); }, {"data.txt", "no such file"});
+}
+
+TEST_F(BadRun, IsNotResumedAsAnotherModel) {
+  whole();
+  folder_.write(last_checkpoint(run_folder()) + "/config.json", small_config(96));
+  expect_error([&] { resume(); },
+               {"model.layers.0.mlp.gate_proj.weight: expected [96, 32], got [64, 32]",
+                "model.layers.0.mlp.down_proj.weight: expected [32, 96], got [32, 64]",
+                "model.layers.1.mlp.up_proj.weight: expected [96, 32], got [64, 32]"});
+  folder_.write(last_checkpoint(run_folder()) + "/config.json", small_config(64, "qwen3"));
+  expect_error([&] { resume(); }, {"missing: model.layers.1.self_attn.q_norm.weight [16]"});
+}
+
+TEST_F(BadRun, NamesWhatItsModelLacks) {
+  options.model = "tny";
+  expect_error([&] { begin(); }, {"tiny, small", "config.json", "'tny'"});
+  options.model = path("no folder");
+  expect_error([&] { begin(); }, {"no folder", "config.json"});
+  fs::create_directories(path("empty"));
+  options.model = path("empty");
+  expect_error([&] { begin(); }, {"empty/config.json"});
+  folder_.write("empty/config.json", small_config(64, "gpt2"));
+  expect_error([&] { begin(); }, {"empty/config.json", "model_type", "gpt2", "llama"});
+  EXPECT_FALSE(fs::exists(run_folder()));
+}
+
+TEST_F(BadRun, NamesWhatItsDataLacks) {
+  const auto expect = [&](const std::string& data, std::initializer_list<std::string> parts) {
+    options.data = {data};
+    expect_error([&] { begin(); }, parts);
+    EXPECT_FALSE(fs::exists(run_folder()));
+  };
+  expect(path("missing.txt"), {"missing.txt", "no such file"});
+  expect(folder_.write("empty.txt", ""), {"empty.txt", "no text", "1 of them empty"});
+  expect(folder_.write("short.txt", "0123456789"), {"10 tokens", "sequences of 16", "--seq 4"});
+  expect(folder_.write("odd.bin", "abc"), {"odd.bin", "multiple of 2 bytes"});
+  const std::string locked = folder_.write("locked.txt", small_text(100));
+  fs::permissions(locked, fs::perms::none);
+  if (geteuid() != 0) expect(locked, {"locked.txt", "Permission denied"});  // root reads all
+  // Tokens beyond the vocabulary are met on the way.
+  std::string tokens;
+  for (int i = 0; i < 2000; ++i) tokens += {static_cast<char>(i), static_cast<char>(1)};
+  options.data = {folder_.write("wide.bin", tokens)};
+  expect_error([&] { whole(); }, {"wide.bin", "beyond the vocabulary of 256"});
+  options.data = {};
+  expect_error([&] { begin("other"); }, {"data", "no path"});
+}
+
+TEST_F(BadRun, ChecksItsOptions) {
+  const auto expect = [&](auto&& change, std::initializer_list<std::string> parts) {
+    const RunOptions before = options;
+    change(options);
+    expect_error([&] { begin(); }, parts);
+    options = before;
+  };
+  expect([](RunOptions& o) { o.steps = -1; }, {"'steps'", "at least 0", "-1"});
+  expect([](RunOptions& o) { o.batch = 0; }, {"'batch'", "at least 1", "0"});
+  expect([](RunOptions& o) { o.parts = 3; }, {"'parts'", "divisor of the batch, 4", "3"});
+  expect([](RunOptions& o) { o.sequence = 0; }, {"'seq'", "at least 1", "0"});
+  expect([](RunOptions& o) { o.keep = 0; }, {"'keep'", "at least 1", "0"});
+  expect([](RunOptions& o) { o.read_every = 0; }, {"'read-every'", "at least 1", "0"});
+  expect([](RunOptions& o) { o.learning_rate = NAN; }, {"'lr'", "nan"});
+  expect([](RunOptions& o) { o.decay = 2; }, {"'decay'", "2"});
+  for (const double norm : {-1.0, double(NAN), double(INFINITY)}) {
+    expect([&](RunOptions& o) { o.max_norm = norm; }, {"'max-norm'", "no clipping"});
+  }
+  expect([](RunOptions& o) { o.type = "fp8"; }, {"'dtype'", "bf16, fp32", "fp8"});
+  expect([](RunOptions& o) { o.recompute = "all"; }, {"'recompute'", "block", "all"});
+  expect([](RunOptions& o) { o.fold = "no"; }, {"'fold'", "kept", "no"});
+  expect([](RunOptions& o) { o.data = {"\xff.txt"}; }, {"--data", "UTF-8"});
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  expect([](RunOptions& o) { o.sequence = kHuge; }, {"too few for sequences of"});
+  expect([](RunOptions& o) { o.batch = kHuge; }, {"batch"});
+  expect([](RunOptions& o) { o.batch = int64_t{1} << 30; }, {"batch"});
+  EXPECT_FALSE(fs::exists(run_folder()));
+}
+
+// The weights become no numbers after step 6; the last checkpoint is that of step 4.
+TEST_F(BadRun, StopsAtALossThatIsNoNumber) {
+  whole("whole");
+  const auto trainer = begin();
+  trainer->on_step = [&](const StepMetrics& step) {
+    if (step.step != 6) return;
+    const block::Parameter& norm = trainer->model().parameters().final_norm();
+    trainer->model().set_weight(norm, std::vector<float>(32, NAN));
+  };
+  expect_error([&] { trainer->run(never); },
+               {"step 7: expected a finite loss", "loss nan", "checkpoint of step 4", "--lr"});
+  EXPECT_EQ(read_metrics(path("run/metrics.jsonl")).steps.size(), 6u);
+  EXPECT_EQ(resume()->step(), 4);
+  resume()->run(never);
+  expect_same_runs(path("whole"), run_folder());
+}
+
+TEST_F(BadRun, NamesTheStepsBetweenTwoLooksAtTheLoss) {
+  options.read_every = 3;
+  options.save_every = options.evaluate_every = 0;
+  const auto trainer = begin();
+  trainer->on_step = [&](const StepMetrics&) {
+    const block::Parameter& norm = trainer->model().parameters().final_norm();
+    trainer->model().set_weight(norm, std::vector<float>(32, NAN));
+  };
+  expect_error([&] { trainer->run(never); }, {"steps 4 to 6: expected", "no checkpoint yet"});
+}
+
+TEST_F(BadRun, DoesNotBeginWithWeightsThatAreNoNumbers) {
+  const auto trainer = begin();
+  const block::Parameter& norm = trainer->model().parameters().final_norm();
+  trainer->model().set_weight(norm, std::vector<float>(32, INFINITY));
+  expect_error([&] { trainer->run(never); }, {"step 0: expected a finite loss on held-out text"});
+  EXPECT_FALSE(checkpoint::latest_checkpoint(run_folder()));
+}
+
+// A limit on the size of files stands for a full disk.
+class FullDisk {
+ public:
+  FullDisk() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  void begin() const {
+    const rlimit limit{8192, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(BadRun, KeepsItsCheckpointOnAFullDisk) {
+  whole("whole");
+  const std::string first = path("run/step-00000004");
+  std::string saved[std::size(kCheckpointFiles)];
+  {
+    const FullDisk disk;
+    const auto trainer = begin();
+    trainer->on_step = [&](const StepMetrics& step) {
+      if (step.step != 5) return;
+      for (size_t i = 0; i < std::size(saved); ++i) {
+        saved[i] = read_all(first + "/" + kCheckpointFiles[i]);
+      }
+      disk.begin();
+    };
+    expect_error([&] { trainer->run(never); },
+                 {"step-00000008", "was not written", "what was there before is as it was",
+                  "File too large"});
+  }
+  EXPECT_EQ(last_checkpoint(run_folder()), first);
+  for (size_t i = 0; i < std::size(saved); ++i) {
+    EXPECT_TRUE(read_all(first + "/" + kCheckpointFiles[i]) == saved[i]) << kCheckpointFiles[i];
+  }
+  resume()->run(never);  // there is room again
+  expect_same_runs(path("whole"), run_folder());
+}
+
+}  // namespace
+}  // namespace coda::train
