@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and is missing: Debian packages (with apt-get, as root or
 # through sudo) and Python packages in .venv. Does nothing when all is there.
+#   --torch   with PyTorch and transformers, which tests compare with
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,21 +57,29 @@ if [[ $(cat .venv/setup.stamp 2>/dev/null) != "$wanted" ]]; then
   fi
 fi
 
-# Attention of models on the GPU. cuDNN is 370 MB: where there is a GPU, with the library that it
-# calls there, or where CODA_CUDNN=ON asks for it to build for one elsewhere.
-libraries=()
-if nvidia-smi -L >/dev/null 2>&1; then
-  libraries=(nvidia-cublas==13.0.2.14)
-elif [[ ${CODA_CUDNN:-} != ON ]]; then
-  exit 0
-fi
-wanted=$(echo "${libraries[@]}" | cat - scripts/requirements-cudnn.txt | sha256sum)
-if [[ $(cat .venv/cudnn.stamp 2>/dev/null) != "$wanted" ]]; then
-  say "installing cuDNN and its frontend from PyPI (400 MB, with cuBLAS 800 MB) in .venv"
-  if .venv/bin/pip install -q --disable-pip-version-check --no-deps \
-    -r scripts/requirements-cudnn.txt "${libraries[@]}"; then
-    echo "$wanted" >.venv/cudnn.stamp
+# More packages in .venv, where they are not there yet.
+add_packages() {  # requirements, what for and how large, what is lost without them, options of pip
+  local file=scripts/requirements-$1.txt stamp=.venv/$1.stamp
+  [[ $(cat "$stamp" 2>/dev/null) != $(sha256sum "$file") ]] || return 0
+  say "installing $2 from PyPI in .venv"
+  if .venv/bin/pip install -q --disable-pip-version-check "${@:4}" -r "$file"; then
+    sha256sum "$file" >"$stamp"
   else
-    say "PyPI could not be reached: models will not run on the GPU"
+    say "PyPI could not be reached: $3"
   fi
+}
+
+if [[ ${1:-} == --torch ]]; then
+  add_packages torch "PyTorch and transformers, to compare with (about 300 MB)" \
+    "the tests beside PyTorch will be skipped"
+fi
+
+# Attention of models on the GPU: where there is one, with the library that cuDNN calls there, or
+# where CODA_CUDNN=ON asks for its headers to build for one elsewhere.
+if nvidia-smi -L >/dev/null 2>&1; then
+  add_packages cudnn "cuDNN, its frontend and cuBLAS (about 800 MB)" \
+    "models will not run on the GPU" --no-deps nvidia-cublas==13.0.2.14
+elif [[ ${CODA_CUDNN:-} == ON ]]; then
+  add_packages cudnn "cuDNN and its frontend (about 400 MB)" \
+    "models will not run on the GPU" --no-deps
 fi

@@ -44,7 +44,7 @@ class InterruptHandler {
 };
 
 struct TrainArguments {
-  train::RunOptions run;
+  train::RunOptions run = {.read_every = 0};
   std::string device = "cpu", out = "runs/train";
   std::optional<std::string> resume;
   int threads = 0;
@@ -58,6 +58,7 @@ int train_model(const TrainArguments& arguments) {
   if (run.data.empty() && !resumes) {
     for (const auto& path : train::default_corpus_paths(".")) run.data.push_back(path.string());
   }
+  if (run.read_every == 0) run.read_every = device->name() == "cpu" ? 1 : 10;
   const std::string& folder = resumes ? *arguments.resume : arguments.out;
   const auto trainer = resumes ? train::Trainer::resume(folder, *device)
                                : train::Trainer::begin(run, folder, *device);
@@ -124,7 +125,8 @@ void add_train(CLI::App& app, int& status) {
       command->add_option("--held-out-batches", run.held_out_batches, "At most, per evaluation"),
       command->add_option("--save-every", run.save_every, "Steps; 0: at the end only"),
       command->add_option("--keep", run.keep, "Checkpoints"),
-      command->add_option("--read-every", run.read_every, "Steps between two looks at the loss"),
+      command->add_option("--read-every", run.read_every,
+                          "Steps between two looks at the loss; 0: 1, on a GPU 10"),
       command->add_option("--dtype", run.type, "bf16, or fp32 on the CPU"),
       command->add_option("--recompute", run.recompute, "In backward: nothing, activation, block"),
       command->add_option("--fold", run.fold,

@@ -40,7 +40,7 @@ std::string operation_table(const RunSummary& run) {
   });
   double known = 0;
   for (const OperationTime& operation : sorted) known += operation.seconds;
-  const double total = std::max(run.seconds, known);
+  const double total = std::max(run.profiled_seconds, known);
   if (total > known) sorted.push_back({"other", 0, total - known});
 
   terminal::Table table({{"operation"}, {"calls", true}, {"seconds", true}, {"share", true}, {""}});

@@ -24,7 +24,9 @@ struct RunSummary {
   // Mean loss in nats on held-out text, before the first step (of the whole run) and now.
   std::optional<double> held_out_before, held_out_after;
   int64_t held_out_tokens = 0;
-  std::vector<OperationTime> operations;  // in any order; what is left of `seconds` is "other"
+  std::vector<OperationTime> operations;  // in any order
+  // In which they ran, with what is "other"; of a GPU one step, with waits between its operations.
+  double profiled_seconds = 0;
   int64_t planned_bytes = 0, seen_bytes = 0;
   std::string checkpoint, metrics, plot;  // files and folders; one that is empty is not named
   std::string resume_command;             // empty: the run is complete

@@ -132,8 +132,9 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   make_folder(folder_);
   MetricsFile metrics(folder_ + "/metrics.jsonl", step_);
   if (step_ == 0) metrics.append(evaluate());
+  const bool on_cpu = device_.name() == "cpu";
   std::optional<Profile> profile;
-  if (device_.name() == "cpu") profile.emplace(*model_);
+  if (on_cpu) profile.emplace(*model_);
 
   double seconds = 0;       // of steps, without what is between them
   double read_seconds = 0;  // of them, when the loss was last read
@@ -170,7 +171,26 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   checkpoint::write_file_atomically(
       folder_ + "/loss.svg",
       loss_plot_svg("loss, " + options_.model, read_metrics(folder_ + "/metrics.jsonl")));
-  return summary(seconds, step_ - first, std::move(operations));
+  RunSummary result = summary(seconds, step_ - first);
+  if (on_cpu) {
+    result.operations = std::move(operations);
+    result.profiled_seconds = seconds;
+  } else {
+    profile_step(result);
+  }
+  return result;
+}
+
+// A GPU's nodes are timed one by one, so not in the steps that train. Gradients are made once more,
+// and nothing that is kept changes.
+void Trainer::profile_step(RunSummary& summary) {
+  const Profile profile(*model_);
+  const auto begin = Clock::now();
+  for (int64_t part = 0; part < options_.parts; ++part) {
+    model_->forward_backward(part, tokens_, targets_);
+  }
+  summary.profiled_seconds = seconds_since(begin);
+  summary.operations = profile.times();
 }
 
 void Trainer::train_step() {
@@ -235,7 +255,7 @@ void Trainer::save() {
   saved_step_ = step_;
 }
 
-RunSummary Trainer::summary(double seconds, int64_t steps, std::vector<OperationTime> operations) {
+RunSummary Trainer::summary(double seconds, int64_t steps) {
   RunSummary result;
   result.model = fmt::format("{}, {} layers, {} parameters", options_.model, model_->sizes().layers,
                              count_text(static_cast<double>(model_->parameters().count())));
@@ -247,7 +267,6 @@ RunSummary Trainer::summary(double seconds, int64_t steps, std::vector<Operation
   result.held_out_before = held_out_before_;
   result.held_out_after = held_out_after_;
   result.held_out_tokens = held_out_tokens_;
-  result.operations = std::move(operations);
   result.planned_bytes = model_->memory().bytes();
   result.seen_bytes = device_.peak_bytes();
   result.metrics = folder_ + "/metrics.jsonl";

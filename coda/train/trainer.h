@@ -44,7 +44,8 @@ class Trainer {
   HeldOutMetrics evaluate();
   [[noreturn]] void fail_not_finite(int64_t steps, const std::string& expected_and_got) const;
   void save();
-  RunSummary summary(double seconds, int64_t steps, std::vector<OperationTime> operations);
+  RunSummary summary(double seconds, int64_t steps);
+  void profile_step(RunSummary& summary);
 
   RunOptions options_;
   std::string folder_;

@@ -20,6 +20,7 @@ TEST(Summary, SaysEverything) {
       .held_out_after = std::log(16.0),
       .held_out_tokens = 81234,
       .operations = {{"attention", 300, 15}, {"linear", 1200, 60}, {"adamw", 300, 15}},
+      .profiled_seconds = 150,
       .planned_bytes = 3 << 29,
       .seen_bytes = 3 << 28,
       .checkpoint = "runs/a b/step-00000500",
