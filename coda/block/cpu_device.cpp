@@ -1,16 +1,14 @@
 // A model on the CPU.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <new>
-#include <sstream>
 #include <vector>
 
 #include "coda/attention/cpu.h"
+#include "coda/block/available_memory.h"
 #include "coda/block/device.h"
 #include "coda/block/head.h"
 
@@ -22,18 +20,6 @@ constexpr size_t kAlignment = 256;
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
-
-// With what the system keeps of files, which it gives up when asked.
-int64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string field;
-  int64_t kibibytes = 0;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    if (words >> field >> kibibytes && field == "MemAvailable:") return kibibytes * 1024;
-  }
-  return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-}
 
 class CpuDevice final : public Device {
  public:
