@@ -11,6 +11,7 @@
 #include "coda/block/available_memory.h"
 #include "coda/block/device.h"
 #include "coda/block/head.h"
+#include "coda/core/error.h"
 
 namespace coda::block {
 namespace {
@@ -92,6 +93,11 @@ class CpuDevice final : public Device {
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(int threads) {
+  constexpr int kMostThreads = 1024;  // OpenMP crashes where it cannot make as many as it is told
+  if (threads < 0 || threads > kMostThreads) {
+    fail_argument("cpu", "threads", "0 (all) to " + std::to_string(kMostThreads),
+                  std::to_string(threads));
+  }
   return std::make_unique<CpuDevice>(threads);
 }
 

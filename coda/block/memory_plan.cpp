@@ -107,8 +107,9 @@ void MemoryPlan::place() {
 // The largest first, each at the lowest place that is free all its life. Of models this wastes
 // nothing: they end up with live_bytes().
 int64_t MemoryPlan::place_list(std::vector<Tensor*> tensors) {
-  std::ranges::stable_sort(tensors,
-                           [](const Tensor* a, const Tensor* b) { return a->bytes > b->bytes; });
+  std::ranges::sort(tensors, [](const Tensor* a, const Tensor* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;  // all in one vector
+  });
   int64_t end = 0;
   std::vector<const Tensor*> placed;  // by offset
   for (Tensor* tensor : tensors) {

@@ -84,11 +84,12 @@ void Model::make_memory() {
       plan_.declare("workspace", Use::kWorkspace, DType::kInt64, 1, (workspace_bytes + 7) / 8);
   plan_.place();
   if (plan_.bytes() > device_.free_bytes()) {
+    std::string planned = plan_.summary();
+    planned.pop_back();  // a message has no newline at its end
     throw Error(fmt::format(
         "model: expected {} of free memory on {}, got {}; lower the batch or the sequence, split "
-        "the batch into more parts, or recompute blocks\n{}",
-        gibibytes(plan_.bytes()), device_.name(), gibibytes(device_.free_bytes()),
-        plan_.summary()));
+        "the batch into more parts, or recompute blocks; planned are\n{}",
+        gibibytes(plan_.bytes()), device_.name(), gibibytes(device_.free_bytes()), planned));
   }
   void* base = device_.allocate(plan_.bytes());
   for (Nodes* nodes : lists) plan_.make_real(*nodes, base);

@@ -93,6 +93,12 @@ TEST_F(TrainCommand, ExplainsTyposAndBadValues) {
   expect_bad_use({"train", "--data", path("none"), "--out", run_folder()},
                  {"none", "no such file"});
   expect_bad_use({"train", "--resume", run_folder()}, {run_folder(), "got none", "--out"});
+  for (const char* threads : {"-1", "100000"}) {
+    expect_bad_use({"train", "--threads", threads, "--out", run_folder()}, {"threads", threads});
+    expect_bad_use(
+        {"eval", "--threads", threads, "--model", path("model"), "--data", path("data.txt")},
+        {"threads", threads});
+  }
   expect_bad_use({"train", "--resume", ""}, {"''", "expected the folder of a run"});
   expect_bad_use({"eval", "--model", run_folder()}, {"run/config.json"});
 }
