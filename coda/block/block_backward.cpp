@@ -16,7 +16,7 @@ TensorView BlockLists::backward(Nodes& nodes, int64_t i, const Saved& before, co
   const LayerParameters& layer = parameters_.layer(i);
   const Saved saved =
       recompute_ == Recompute::kBlock ? until_swiglu(nodes, i, before.in, true) : before;
-  const TensorView dgate = activation("dgate", sizes_.ffn), dup = activation("dup", sizes_.ffn);
+  const TensorView dgate = saved.gate, dup = saved.up;  // in place: nobody reads these again
   const TensorView dots =
       activation("dots of gate, up", DType::kFp32, partials(sizes_.ffn), sizes_.tokens());
   TensorView a = saved.a;

@@ -56,12 +56,15 @@ class CpuDevice final : public Device {
   int64_t workspace_bytes(const Node& node) const override {
     return std::visit([&](const auto& work) { return bytes_for(work); }, node.work);
   }
-  void set_workspace(void* memory, int64_t bytes) override { workspace_ = {memory, bytes}; }
   void run(const Node& node) override {
-    std::visit([&](const auto& work) { run_work(work); }, node.work);
+    const Workspace workspace = {const_cast<void*>(node.workspace.data),
+                                 node.workspace.columns * node.workspace.element_bytes};
+    std::visit([&](const auto& work) { run_work(work, workspace); }, node.work);
   }
 
  private:
+  using Workspace = catalogue::CrossEntropyWorkspace;
+
   static size_t size_of(const TensorView& view) {
     return static_cast<size_t>(view.rows * view.columns * view.element_bytes);
   }
@@ -75,18 +78,21 @@ class CpuDevice final : public Device {
   }
   static int64_t bytes_for(const HeadNode& node) { return head_workspace_bytes(node); }
 
-  void run_work(const CallNode& node) const { node.variant->run_cpu(node.call, options_); }
-  void run_work(const AttentionNode& node) {
-    attention_.forward(node.shape, node.tensors, workspace_.data);
+  void run_work(const CallNode& node, const Workspace&) const {
+    node.variant->run_cpu(node.call, options_);
   }
-  void run_work(const AttentionBackwardNode& node) {
-    attention_.backward(node.shape, node.tensors, workspace_.data);
+  void run_work(const AttentionNode& node, const Workspace& workspace) {
+    attention_.forward(node.shape, node.tensors, workspace.data);
   }
-  void run_work(const HeadNode& node) const { run_head({options_}, node, workspace_); }
+  void run_work(const AttentionBackwardNode& node, const Workspace& workspace) {
+    attention_.backward(node.shape, node.tensors, workspace.data);
+  }
+  void run_work(const HeadNode& node, const Workspace& workspace) const {
+    run_head({options_}, node, workspace);
+  }
 
   cpu::Options options_;
   attention::CpuAttention attention_;
-  catalogue::CrossEntropyWorkspace workspace_;
   std::vector<std::unique_ptr<void, Free>> memory_;
 };
 

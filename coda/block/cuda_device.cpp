@@ -95,12 +95,15 @@ class CudaDevice final : public Device {
   int64_t workspace_bytes(const Node& node) const override {
     return std::visit([&](const auto& work) { return bytes_for(work); }, node.work);
   }
-  void set_workspace(void* memory, int64_t bytes) override { workspace_ = {memory, bytes}; }
   void run(const Node& node) override {
-    std::visit([&](const auto& work) { run_work(work); }, node.work);
+    const Workspace workspace = {const_cast<void*>(node.workspace.data),
+                                 node.workspace.columns * node.workspace.element_bytes};
+    std::visit([&](const auto& work) { run_work(work, workspace); }, node.work);
   }
 
  private:
+  using Workspace = catalogue::CrossEntropyWorkspace;
+
   struct Memory {
     int64_t free = 0, used = 0;  // used: by other processes too
   };
@@ -148,29 +151,28 @@ class CudaDevice final : public Device {
     return head_workspace_bytes(node);
   }
 
-  void run_work(const CallNode& node) const {
+  void run_work(const CallNode& node, const Workspace& workspace) const {
     check_kernels(node);
     cuda::Target where = target();
-    where.workspace = workspace_.data;
-    where.workspace_bytes = workspace_.bytes;
+    where.workspace = workspace.data;
+    where.workspace_bytes = workspace.bytes;
     node.variant->run_cuda(node.call, where);
   }
-  void run_work(const AttentionNode& node) {
-    attention_.forward(node.shape, node.tensors, workspace_.data);
+  void run_work(const AttentionNode& node, const Workspace& workspace) {
+    attention_.forward(node.shape, node.tensors, workspace.data);
   }
-  void run_work(const AttentionBackwardNode& node) {
-    attention_.backward(node.shape, node.tensors, workspace_.data);
+  void run_work(const AttentionBackwardNode& node, const Workspace& workspace) {
+    attention_.backward(node.shape, node.tensors, workspace.data);
   }
   // The workspace is the head's own; contractions inside of it stay whole.
-  void run_work(const HeadNode& node) const {
+  void run_work(const HeadNode& node, const Workspace& workspace) const {
     const cuda::Target where = target();
-    run_head(catalogue::OnCuda{where}, node, workspace_);
+    run_head(catalogue::OnCuda{where}, node, workspace);
   }
 
   OwnedStream stream_;
   Staging staging_;
   attention::CudnnAttention attention_;
-  catalogue::CrossEntropyWorkspace workspace_;
   std::vector<std::unique_ptr<void, Free>> memory_;
   int64_t peak_bytes_ = 0;
 };

@@ -26,9 +26,7 @@ class Device {
   virtual void copy_out(void* to, const TensorView& from) = 0;
   virtual void wait() = 0;
 
-  virtual int64_t workspace_bytes(const Node& node) const = 0;
-  // Memory of the largest workspace_bytes(), for the nodes that run from now on.
-  virtual void set_workspace(void* memory, int64_t bytes) = 0;
+  virtual int64_t workspace_bytes(const Node& node) const = 0;  // that run() takes
   virtual void run(const Node& node) = 0;
 };
 

@@ -36,7 +36,6 @@ const char* use_name(Use use) {
     case Use::kGradients: return "gradients";
     case Use::kInputs: return "inputs";
     case Use::kActivation: return "activations";
-    case Use::kWorkspace: return "workspace";
   }
   return "unknown";
 }

@@ -17,11 +17,10 @@ enum class Use {
   kMoments,     // of AdamW
   kGradients,   // fp32
   kInputs,      // tokens, positions, rates, sums of squares: everything small that stays
-  kActivation,  // lives from the first node that names it to the last
-  kWorkspace,
+  kActivation,  // lives from the first node that names it to the last; workspaces too
 };
-inline constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,     Use::kMoments,
-                                Use::kGradients, Use::kInputs, Use::kActivation, Use::kWorkspace};
+inline constexpr Use kUses[] = {Use::kWeights,   Use::kFolded, Use::kMaster,    Use::kMoments,
+                                Use::kGradients, Use::kInputs, Use::kActivation};
 const char* use_name(Use use);
 
 class MemoryPlan {

@@ -73,15 +73,15 @@ Model::Model(const checkpoint::ModelConfig& config, const ModelOptions& options,
 void Model::make_memory() {
   std::vector<Nodes*> lists = {&evaluation_, &update_, &fold_};
   for (Nodes& nodes : training_) lists.push_back(&nodes);
-  int64_t workspace_bytes = 0;
   for (Nodes* nodes : lists) {
-    plan_.add(*nodes);
-    for (const Node& node : *nodes) {
-      workspace_bytes = std::max(workspace_bytes, device_.workspace_bytes(node));
+    for (Node& node : *nodes) {
+      const int64_t bytes = device_.workspace_bytes(node);
+      if (bytes == 0) continue;
+      node.workspace = plan_.declare("workspace of " + node.label, Use::kActivation, DType::kInt64,
+                                     1, (bytes + 7) / 8);
     }
+    plan_.add(*nodes);
   }
-  TensorView workspace =
-      plan_.declare("workspace", Use::kWorkspace, DType::kInt64, 1, (workspace_bytes + 7) / 8);
   plan_.place();
   if (plan_.bytes() > device_.free_bytes()) {
     std::string planned = plan_.summary();
@@ -96,10 +96,9 @@ void Model::make_memory() {
   parameters_->make_real(plan_, base);
   for (TensorView* view :
        {&inputs_.tokens, &inputs_.targets, &inputs_.losses, &inputs_.dloss, &inputs_.rates,
-        &inputs_.norm, &inputs_.clip, &inputs_.positions, &inputs_.inv_freq, &workspace}) {
+        &inputs_.norm, &inputs_.clip, &inputs_.positions, &inputs_.inv_freq}) {
     *view = plan_.real(*view, base);
   }
-  device_.set_workspace(const_cast<void*>(workspace.data), workspace_bytes);
 }
 
 void Model::fill_inputs() {

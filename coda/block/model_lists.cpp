@@ -5,9 +5,9 @@
 namespace coda::block {
 namespace {
 
-// Rows of logits that exist at a time: up to 2²⁸ of them, whole partial sums of rows.
+// Rows whose logits exist at a time: up to 2²⁹ of them, whole partial sums of rows.
 int64_t head_rows(const Sizes& sizes) {
-  const int64_t fit = (int64_t{1} << 28) / sizes.vocab / kPartial * kPartial;
+  const int64_t fit = (int64_t{1} << 29) / sizes.vocab / kPartial * kPartial;
   return std::clamp(fit, kPartial, std::max(sizes.tokens(), kPartial));
 }
 

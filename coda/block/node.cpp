@@ -47,6 +47,7 @@ void visit(HeadNode& node, const Visit& f) {
 
 void for_each_view(Node& node, const Visit& f) {
   std::visit([&](auto& work) { visit(work, f); }, node.work);
+  f(node.workspace);
 }
 
 }  // namespace coda::block

@@ -52,6 +52,7 @@ struct HeadNode {
 struct Node {
   std::string label;  // as in docs/training.md: "F1", "B3", ...; with the operation's name
   std::variant<CallNode, AttentionNode, AttentionBackwardNode, HeadNode> work;
+  TensorView workspace = {};  // [1, bytes / 8], while it runs; none where the device asks for none
 };
 
 using Nodes = std::vector<Node>;

@@ -225,7 +225,7 @@ void compare(const Model& model, const Outcome& got, const Outcome& cpu, const O
   // A mean over tokens whose errors have nothing to do with each other; the CPU's may happen to
   // cancel.
   const double spread = usual * exact.loss / std::sqrt(static_cast<double>(kSequences * kTokens));
-  const double allowed = 2 * std::max(std::abs<double>(cpu.loss - exact.loss), spread);
+  const double allowed = 2 * std::max(std::abs(static_cast<double>(cpu.loss) - exact.loss), spread);
   report.expect(std::abs(got.loss - exact.loss) <= allowed,
                 "{}: loss {:.6f}, expected {:.6f} ± {:.2g}", what, got.loss, exact.loss, allowed);
 }
