@@ -108,9 +108,7 @@ class TorchModel:
 
     def loss(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         cos, sin = self.rotation(tokens.shape[1], tokens.device)
-        return self.loss_function(
-            self.config, self.weights, self.layers, tokens, targets, cos, sin
-        )
+        return self.loss_function(self.config, self.weights, self.layers, tokens, targets, cos, sin)
 
     def forget_gradients(self) -> None:
         for p in self.parameters():

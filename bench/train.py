@@ -5,8 +5,8 @@
 
 Both take turns, coda in a process of its own that is asked for its rounds (`coda bench-train`).
 `forward + backward` leaves gradients in memory; `step` is that, the clipping by the norm of all
-gradients and AdamW on fp32 weights. PyTorch computes in bf16, eager and with torch.compile, with its
-fused attention; its optimizer is the fused AdamW on fp32 copies of the weights.
+gradients and AdamW on fp32 weights. PyTorch computes in bf16, eager and with torch.compile, with
+its fused attention; its optimizer is the fused AdamW on fp32 copies of the weights.
 """
 
 import argparse

@@ -45,10 +45,10 @@ std::vector<Argument> BlockLists::row_factor(const TensorView& squares) const {
 }
 
 void BlockLists::finish_gradient(Nodes& nodes, const TensorView& partials,
-                                 const Parameter& parameter, const GradientMode& mode) const {
+                                 const Parameter& parameter, bool accumulate) const {
   add(nodes, "  ", "finish_columns", "fp32", {}, {},
       {port("partials", partials), port("out", parameter.gradient),
-       number("accumulate", mode.add ? 1 : 0)});
+       number("accumulate", accumulate ? 1 : 0)});
 }
 
 Stream BlockLists::forward(Nodes& nodes, int64_t i, const Stream& in, Saved* saved) {

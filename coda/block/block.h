@@ -32,11 +32,6 @@ struct Saved {
   TensorView a;           // [M, F]: SwiGLU's output
 };
 
-// How weight gradients are written: added to what is there, with their sums of squares.
-struct GradientMode {
-  bool add = false, measure = false;
-};
-
 class BlockLists {
  public:
   struct Constants {
@@ -50,9 +45,10 @@ class BlockLists {
   // From the stream before layer i to the one after it, whose `scaled` is of the next layer's norm
   // or the last one. Without `saved` nothing is kept for a backward.
   Stream forward(Nodes& nodes, int64_t i, const Stream& in, Saved* saved);
-  // dx: by the stream after layer i. Returns the gradient by the stream before it.
+  // dx: by the stream after layer i. Returns the gradient by the stream before it. accumulate:
+  // weight gradients are added to what is there.
   TensorView backward(Nodes& nodes, int64_t i, const Saved& saved, const TensorView& dx,
-                      const GradientMode& mode);
+                      bool accumulate);
 
   TensorView activation(const std::string& name, DType type, int64_t rows, int64_t columns);
   TensorView activation(const std::string& name, int64_t columns) {  // one row per token
@@ -66,7 +62,7 @@ class BlockLists {
            const OperandView& a, const OperandView& b, std::vector<Argument> arguments) const;
   // Adds a norm's, bias's gradient up from partials.
   void finish_gradient(Nodes& nodes, const TensorView& partials, const Parameter& parameter,
-                       const GradientMode& mode) const;
+                       bool accumulate) const;
   std::vector<Argument> row_factor(const TensorView& squares) const;
   const std::string& type_name() const { return type_name_; }
 
@@ -80,14 +76,14 @@ class BlockLists {
   Saved until_swiglu(Nodes& nodes, int64_t i, const Stream& in, bool keep);
 
   TensorView rope_backward(Nodes& nodes, int64_t i, const Saved& saved, const TensorView& dy,
-                           std::vector<TensorView>& dz, const GradientMode& mode);  // B0
+                           std::vector<TensorView>& dz, bool accumulate);  // B0
   TensorView norm_backward(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
                            const Parameter& weight, const Parameter& norm, const Stream& stream,
                            const TensorView& dx_in, const TensorView& dots, TensorView& scaled,
-                           const GradientMode& mode);  // B1, B5
+                           bool accumulate);  // B1, B5
   void weight_grad(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
                    const TensorView& x, const Parameter& weight,
-                   const GradientMode& mode);  // B2, B4, B6, B7
+                   bool accumulate);  // B2, B4, B6, B7
 
   const Sizes& sizes_;
   DType type_;

@@ -12,7 +12,7 @@ std::vector<TensorView> transposed(std::vector<TensorView> views) {
 }  // namespace
 
 TensorView BlockLists::backward(Nodes& nodes, int64_t i, const Saved& before, const TensorView& dx2,
-                                const GradientMode& mode) {
+                                bool accumulate) {
   const LayerParameters& layer = parameters_.layer(i);
   const Saved saved =
       recompute_ == Recompute::kBlock ? until_swiglu(nodes, i, before.in, true) : before;
@@ -29,30 +29,30 @@ TensorView BlockLists::backward(Nodes& nodes, int64_t i, const Saved& before, co
   }
   add(nodes, "B3", "linear_swiglu_backward", type_name_, operand(dx2),
       operand(transpose(layer.down->weight)), std::move(arguments));
-  weight_grad(nodes, "B4", {dx2}, a, *layer.down, mode);
+  weight_grad(nodes, "B4", {dx2}, a, *layer.down, accumulate);
 
   TensorView scaled = saved.middle.multiplied();
   const TensorView dx1 = norm_backward(nodes, "B5", {dgate, dup}, *layer.gate_up, *layer.post_norm,
-                                       saved.middle, dx2, dots, scaled, mode);
-  weight_grad(nodes, "B6", {dgate, dup}, scaled, *layer.gate_up, mode);
+                                       saved.middle, dx2, dots, scaled, accumulate);
+  weight_grad(nodes, "B6", {dgate, dup}, scaled, *layer.gate_up, accumulate);
 
   const TensorView dy = activation("dy", sizes_.attended());
   add(nodes, "B7", "linear", type_name_, operand(dx1), operand(transpose(layer.o->weight)),
       {port("out", dy)});
-  weight_grad(nodes, "B7", {dx1}, saved.y, *layer.o, mode);
+  weight_grad(nodes, "B7", {dx1}, saved.y, *layer.o, accumulate);
 
   std::vector<TensorView> dz;
-  const TensorView head_dots = rope_backward(nodes, i, saved, dy, dz, mode);
+  const TensorView head_dots = rope_backward(nodes, i, saved, dy, dz, accumulate);
   scaled = saved.in.multiplied();
   const TensorView dx = norm_backward(nodes, "B1", dz, *layer.qkv, *layer.input_norm, saved.in, dx1,
-                                      head_dots, scaled, mode);
-  weight_grad(nodes, "B2", dz, scaled, *layer.qkv, mode);
+                                      head_dots, scaled, accumulate);
+  weight_grad(nodes, "B2", dz, scaled, *layer.qkv, accumulate);
   return dx;
 }
 
 TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved,
                                      const TensorView& dy, std::vector<TensorView>& dz,
-                                     const GradientMode& mode) {
+                                     bool accumulate) {
   const LayerParameters& layer = parameters_.layer(i);
   const TensorView dq = activation("dq", sizes_.attended()), dk = activation("dk", sizes_.kv()),
                    dv = activation("dv", sizes_.kv());
@@ -98,7 +98,7 @@ TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved
     TensorView view = part.sums;  // a head's norm: its heads stand one after another
     view.rows = view.rows * view.columns / part.parameter->columns;
     view.columns = view.ld = part.parameter->columns;
-    finish_gradient(nodes, view, *part.parameter, mode);
+    finish_gradient(nodes, view, *part.parameter, accumulate);
   }
   dz = {dq, dk, dv};
   return sums;
@@ -109,7 +109,7 @@ TensorView BlockLists::norm_backward(Nodes& nodes, const char* label,
                                      const std::vector<TensorView>& dz, const Parameter& weight,
                                      const Parameter& norm, const Stream& stream,
                                      const TensorView& dx_in, const TensorView& dots,
-                                     TensorView& scaled, const GradientMode& mode) {
+                                     TensorView& scaled, bool accumulate) {
   const TensorView dx = activation("dx", sizes_.hidden);
   std::vector<Argument> arguments = row_factor(stream.squares);
   append(arguments, {port("x", stream.x), port("dx_in", dx_in), port("dots", dots),
@@ -126,16 +126,14 @@ TensorView BlockLists::norm_backward(Nodes& nodes, const char* label,
   add(nodes, label, "linear_norm_backward", (kept(weight) ? "kept-" : "folded-") + type_name_,
       operand(Cut::kContraction, dz),
       operand(Cut::kContraction, transposed(weight.multiplied_parts())), std::move(arguments));
-  if (kept(weight)) finish_gradient(nodes, dgamma, norm, mode);
+  if (kept(weight)) finish_gradient(nodes, dgamma, norm, accumulate);
   return dx;
 }
 
 void BlockLists::weight_grad(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
-                             const TensorView& x, const Parameter& weight,
-                             const GradientMode& mode) {
+                             const TensorView& x, const Parameter& weight, bool accumulate) {
   std::vector<Argument> arguments = {port("out", weight.gradient)};
-  if (mode.add) arguments.push_back(port("c", weight.gradient));
-  if (mode.measure) arguments.push_back(port("squares", weight.squares));
+  if (accumulate) arguments.push_back(port("c", weight.gradient));
   std::string variant = type_ == DType::kFp32 ? type_name_ : type_name_ + "-fp32";
   TensorView dgamma;
   if (!kept(weight)) {
@@ -146,7 +144,7 @@ void BlockLists::weight_grad(Nodes& nodes, const char* label, const std::vector<
   }
   add(nodes, label, "linear_weight_grad", variant, operand(Cut::kRows, transposed(dz)),
       operand(transpose(x)), std::move(arguments));
-  if (!kept(weight)) finish_gradient(nodes, dgamma, *weight.folded_norm, mode);
+  if (!kept(weight)) finish_gradient(nodes, dgamma, *weight.folded_norm, accumulate);
 }
 
 }  // namespace coda::block

@@ -61,27 +61,27 @@ Nodes ModelLists::evaluation() {
 }
 
 Nodes ModelLists::training(int64_t part) {
-  const GradientMode mode = {part > 0, part + 1 == options_.parts};
+  const bool accumulate = part > 0;  // gradients, to those of the parts before
   Nodes nodes;
   std::vector<Saved> saved(static_cast<size_t>(sizes_.layers));
   Stream stream = embed(nodes);
   for (int64_t i = 0; i < sizes_.layers; ++i) {
     stream = blocks_.forward(nodes, i, stream, &saved[static_cast<size_t>(i)]);
   }
-  const HeadNode last = head_with_gradients(stream, part, mode);
+  const HeadNode last = head_with_gradients(stream, part, accumulate);
   nodes.push_back({"F5, B8 linear_cross_entropy", last});
-  blocks_.finish_gradient(nodes, last.dgamma, parameters_.final_norm(), mode);
+  blocks_.finish_gradient(nodes, last.dgamma, parameters_.final_norm(), accumulate);
 
   TensorView dx = last.dx;
   for (int64_t i = sizes_.layers - 1; i >= 0; --i) {
-    dx = blocks_.backward(nodes, i, saved[static_cast<size_t>(i)], dx, mode);
+    dx = blocks_.backward(nodes, i, saved[static_cast<size_t>(i)], dx, accumulate);
   }
   // A tied table's gradient: what the head left comes first.
   blocks_.add(nodes, "B9", "embedding_backward",
               options_.type == DType::kFp32 ? "fp32" : blocks_.type_name() + "-fp32", {}, {},
               {port("dx", dx), port("tokens", inputs_.tokens),
                port("out", parameters_.embedding().gradient),
-               number("accumulate", mode.add || sizes_.tied ? 1 : 0)});
+               number("accumulate", accumulate || sizes_.tied ? 1 : 0)});
   return nodes;
 }
 
@@ -112,12 +112,11 @@ HeadNode ModelLists::head(const Stream& stream, int64_t part) {
   return head;
 }
 
-HeadNode ModelLists::head_with_gradients(const Stream& stream, int64_t part,
-                                         const GradientMode& mode) {
+HeadNode ModelLists::head_with_gradients(const Stream& stream, int64_t part, bool accumulate) {
   HeadNode result = head(stream, part);
   result.with_gradients = true;
   result.chunk_rows = head_rows(sizes_);
-  result.add_to_dweight = mode.add;
+  result.add_to_dweight = accumulate;
   result.dloss = inputs_.dloss;
   result.x = stream.x;
   result.gamma = parameters_.final_norm().weight;
@@ -129,10 +128,11 @@ HeadNode ModelLists::head_with_gradients(const Stream& stream, int64_t part,
   return result;
 }
 
+// The weight gradients' epilogues could leave Σ dW² too; reading the gradients once more costs less
+// (H200, LLaMA 1B, 16384 tokens: 4 ms of 285 in the epilogues, 1.2 ms here).
 Nodes ModelLists::update() const {
   Nodes nodes;
   for (const Parameter& parameter : parameters_.all()) {
-    if (parameter.measured_by_writer()) continue;
     blocks_.add(nodes, "U1", "square_sums", "fp32", {}, {},
                 {port("x", parameter.gradient), port("sums", parameter.squares)});
   }

@@ -30,7 +30,7 @@ class ModelLists {
  private:
   Stream embed(Nodes& nodes);
   HeadNode head(const Stream& stream, int64_t part);
-  HeadNode head_with_gradients(const Stream& stream, int64_t part, const GradientMode& mode);
+  HeadNode head_with_gradients(const Stream& stream, int64_t part, bool accumulate);
   void adamw(Nodes& nodes, const Parameter& parameter) const;
 
   const Sizes& sizes_;

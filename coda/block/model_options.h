@@ -19,7 +19,8 @@ struct ModelOptions {
 
 // Whether γ is folded into the weights behind a norm. Kept, it costs x⊙γ, [tokens, h], written in
 // forward and again in backward; folded, W⊙γ, written once per update, and W, read by the weight
-// gradient of every part, which counts four times. The cheaper one wins: many tokens per update fold.
+// gradient of every part, which counts four times. The cheaper one wins: many tokens per update
+// fold.
 bool folds(const Sizes& sizes, const ModelOptions& options);
 
 }  // namespace coda::block

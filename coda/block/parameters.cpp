@@ -13,10 +13,7 @@ StockTensor matrix(std::string name, int64_t rows, int64_t columns) {
 StockTensor vector(std::string name, int64_t length) { return {std::move(name), {length}, 0, 1}; }
 
 // Floats of its share of the sums of squares, so that each begins at 256 bytes.
-int64_t squares_count(const Parameter& parameter) {
-  const int64_t parts = parameter.measured_by_writer() ? partials(parameter.columns) : 1;
-  return (parts * parameter.rows + 63) / 64 * 64;
-}
+int64_t squares_count(const Parameter& parameter) { return (parameter.rows + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -110,10 +107,8 @@ void Parameters::declare_squares(MemoryPlan& plan) {
   squares_ = plan.declare("sums of squared gradients", Use::kInputs, DType::kFp32, 1, total);
   const auto* next = static_cast<const char*>(squares_.data);
   for (Parameter& parameter : all_) {
-    const int64_t parts = parameter.measured_by_writer() ? partials(parameter.columns) : 1;
     parameter.squares = squares_;
     parameter.squares.data = next;
-    parameter.squares.rows = parts;
     parameter.squares.columns = parameter.squares.ld = parameter.rows;
     next += squares_count(parameter) * squares_.element_bytes;
   }

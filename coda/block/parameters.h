@@ -28,12 +28,10 @@ struct Parameter {
   TensorView folded;        // the same shape
   TensorView gradient;      // fp32, of the loss by `weight`
   TensorView master, m, v;  // fp32
-  TensorView squares;       // fp32: partials of Σ gradient²
+  TensorView squares;       // [1, rows], fp32: Σ gradient² of each
 
   // What the operations multiply by.
   const TensorView& multiplied() const { return folded_norm != nullptr ? folded : weight; }
-  // The operation that writes its gradient leaves the sums of squares too.
-  bool measured_by_writer() const { return role == Role::kMatrix; }
   bool decays() const { return role == Role::kMatrix || role == Role::kEmbedding; }
   TensorView part(const TensorView& whole, size_t i) const;  // stock tensor i of it
   std::vector<TensorView> multiplied_parts() const;

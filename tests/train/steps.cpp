@@ -47,8 +47,8 @@ void run(const std::string& folder, const std::string& tokens_path, const std::s
   options.max_norm = json.at("max_norm");
   validate(options);
   const auto device = block::make_device("cpu", json.at("threads"));
-  block::Model model(checkpoint::read_model_config(folder + "/config.json"),
-                     model_options(options), *device);
+  block::Model model(checkpoint::read_model_config(folder + "/config.json"), model_options(options),
+                     *device);
   read_weights(model, folder);
   const std::vector<int64_t> tokens = read_tokens(tokens_path);
   const auto count = static_cast<size_t>(model.sizes().tokens());
