@@ -153,10 +153,32 @@ def make_numerics_table(document: dict) -> str:
     return f"{markdown(rows, 3)}\n{source(document)}.\n"
 
 
+def make_train_table(document: dict) -> str:
+    """A line per contender: times of a step, and speed over the better of PyTorch's two."""
+    results = document["results"]
+    ours, others = results[0], results[1:]
+    rows = [["", "forward + backward", "step", "tokens/s", "memory over the weights"]]
+    for result in results:
+        peak = result.get("peak_over_weights_bytes")
+        row = [result["contender"]]
+        row += [f"{result[key]:.1f} ms" for key in ("forward_backward_ms", "step_ms")]
+        row += [f"{result['tokens_per_second']:.0f}"]
+        rows.append([*row, f"{peak / 2**30:.2f} GiB" if peak else ""])
+    faster = [
+        f"{min(other[key] for other in others) / ours[key]:.2f}×"
+        for key in ("forward_backward_ms", "step_ms")
+    ]
+    rows.append(["coda over the faster", *faster, "", ""])
+    shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
+    end = f"{source(document)}; medians of {ours['rounds']} rounds."
+    return f"{markdown(rows, 1)}\n{shape}. {end}\n"
+
+
 KINDS = {
     "layer": make_layer_table,
     "operations": make_operations_table,
     "numerics": make_numerics_table,
+    "train": make_train_table,
 }
 
 

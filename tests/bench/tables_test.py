@@ -108,7 +108,17 @@ OPERATIONS = {
         for over in (1.0, 4.0)
     ],
 }
+STEP = {"model": "tiny", "batch": 2, "sequence": 64, "rounds": 20, "tokens_per_second": 5.0}
+TRAIN = {
+    **NUMERICS,
+    "kind": "train",
+    "results": [
+        {**STEP, "contender": name, "forward_backward_ms": 10.0 * ms, "step_ms": 12.0 * ms}
+        for name, ms in (("coda", 2), ("eager", 4), ("compile", 3))
+    ],
+}
 KINDS = (
+    (TRAIN, "| coda over the faster | 1.50× | 1.50× |  |  |"),
     (NUMERICS, "| `linear` | bf16 | `out` | 1.0e-03 | 2.0e-03 | 1.5e-03 | 0.50 |"),
     (LAYER, "| 64 | random | backward | 4.00 ms | 1.00 ms | 2.00 ms | 2.00× | 0.50× | 2.00 ms |"),
     (OPERATIONS, "| layer | `linear` | bf16 | 2.000 (1.000) | 2.000 (1.000) | 4.000 (2.000) |"),
