@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "coda/checkpoint/atomic.h"
+#include "coda/checkpoint/parameter_names.h"
 #include "coda/checkpoint/safetensors.h"
 
 namespace coda::train {
@@ -73,11 +74,7 @@ void write_optimizer(block::Model& model, const std::string& folder) {
 
 void read_weights(block::Model& model, const std::string& folder) {
   const checkpoint::ModelFiles files = checkpoint::ModelFiles::open(folder);
-  std::vector<NamedShape> expected;
-  for_each_stock(model, [&](const Parameter& parameter, size_t i) {
-    expected.push_back({parameter.stock[i].name, parameter.stock[i].shape});
-  });
-  files.check_against(expected);
+  files.check_against(checkpoint::parameter_names(model.config()));
   std::vector<float> values;
   for (const Parameter& parameter : model.parameters().all()) {
     values.resize(static_cast<size_t>(parameter.rows * parameter.columns));
