@@ -1,6 +1,7 @@
 #include "coda/block/head.h"
 
 #include "coda/block/call.h"
+#include "coda/block/sizes.h"
 #if defined(CODA_HAS_CUDA)
 #include "coda/plan/cuda.h"
 #endif
@@ -47,7 +48,7 @@ void norm_backward(const Where& where, const HeadNode& node,
          port("x", rows_of(node.x, first, rows)), port("dots", erase(step.dots)),
          number("dots.width", width), port("dx", rows_of(node.dx, first, rows)),
          port("gamma", node.gamma),
-         port("dgamma", rows_of(node.dgamma, first / 64, (rows + 63) / 64))}});
+         port("dgamma", rows_of(node.dgamma, first / kPartialWidth, partials(rows)))}});
 }
 
 template <class T, class Where>

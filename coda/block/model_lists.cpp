@@ -7,8 +7,9 @@ namespace {
 
 // Rows whose logits exist at a time: up to 2²⁹ of them, whole partial sums of rows.
 int64_t head_rows(const Sizes& sizes) {
-  const int64_t fit = (int64_t{1} << 29) / sizes.vocab / kPartial * kPartial;
-  return std::clamp(fit, kPartial, std::max(sizes.tokens(), kPartial));
+  constexpr int64_t kRows = kPartialWidth;
+  const int64_t fit = (int64_t{1} << 29) / sizes.vocab / kRows * kRows;
+  return std::clamp(fit, kRows, std::max(sizes.tokens(), kRows));
 }
 
 // What a byte of W costs in the epilogue of its gradient, where a byte of x⊙γ costs 1. H200, 16384

@@ -1,11 +1,12 @@
 // The numbers that a model's tensors follow from.
 #pragma once
 #include "coda/checkpoint/model_config.h"
+#include "coda/program/ports.h"
 
 namespace coda::block {
 
-inline constexpr int64_t kPartial = 64;  // columns (or rows) of one partial sum
-constexpr int64_t partials(int64_t extent) { return (extent + kPartial - 1) / kPartial; }
+// How many partial sums cover so many columns, or rows.
+constexpr int64_t partials(int64_t extent) { return (extent + kPartialWidth - 1) / kPartialWidth; }
 
 struct Sizes {
   int64_t batch = 0, sequence = 0;  // sequences, tokens of each

@@ -2,24 +2,14 @@
 
 #include <utility>
 
+#include "coda/block/call.h"
+#include "coda/block/sizes.h"
 #include "coda/tools/layer_reference.h"
 
 namespace coda::tools {
-namespace {
 
-int64_t parts_of(int64_t extent) { return (extent + kPartialWidth - 1) / kPartialWidth; }
-
-TensorView transpose(TensorView view) {
-  std::swap(view.rows, view.columns);
-  view.major = view.major == Major::kRow ? Major::kColumn : Major::kRow;
-  return view;
-}
-
-void append(std::vector<Argument>& to, const std::vector<Argument>& more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
-}  // namespace
+using block::append;
+using block::partials;
 
 LayerCalls::LayerCalls(const LayerSizes& sizes, DType type, bool folded,
                        const reference::Arrays& inputs)
@@ -57,7 +47,7 @@ void LayerCalls::make_inputs(const reference::Arrays& inputs) {
 }
 
 void LayerCalls::make_activations() {
-  const int64_t M = sizes_.tokens, h = sizes_.hidden, parts = parts_of(h);
+  const int64_t M = sizes_.tokens, h = sizes_.hidden, parts = partials(h);
   for (const std::string number : {"1", "2"}) {
     stack("x" + number, type_, h, {{"x" + number, M}});
     if (!folded_) stack("scaled" + number, type_, h, {{"scaled" + number, M}});
@@ -89,11 +79,11 @@ void LayerCalls::make_gradients() {
   stack("dqkv", type_, h, {{"dwq", attended}, {"dwk", kv}, {"dwv", kv}});
   one("dgamma1", 1, h);
   one("dgamma2", 1, h);
-  stack("dots1", DType::kFp32, M, {{"dots1", parts_of(ffn)}});
+  stack("dots1", DType::kFp32, M, {{"dots1", partials(ffn)}});
   stack("dots2", DType::kFp32, M, {{"dots2", sizes_.heads + 2 * sizes_.kv_heads}});
-  const int64_t qkv_parts = parts_of(attended) + 2 * parts_of(kv);
-  const int64_t parts1 = folded_ ? 2 * parts_of(ffn) : parts_of(M),
-                parts2 = folded_ ? qkv_parts : parts_of(M);
+  const int64_t qkv_parts = partials(attended) + 2 * partials(kv);
+  const int64_t parts1 = folded_ ? 2 * partials(ffn) : partials(M),
+                parts2 = folded_ ? qkv_parts : partials(M);
   stack("dgamma1 partials", DType::kFp32, h, {{"dgamma1 partials", parts1}});
   stack("dgamma2 partials", DType::kFp32, h, {{"dgamma2 partials", parts2}});
 }
@@ -109,7 +99,7 @@ OperandView LayerCalls::operand(Cut cut, const Names& names, bool transposed) co
   result.segments = static_cast<int>(names.size());
   result.cut = result.segments > 1 ? cut : Cut::kNone;
   for (size_t i = 0; i < names.size(); ++i) {
-    result.part[0][i] = transposed ? transpose(view(names[i])) : view(names[i]);
+    result.part[0][i] = transposed ? block::transpose(view(names[i])) : view(names[i]);
   }
   return result;
 }
