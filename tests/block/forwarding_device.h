@@ -16,7 +16,6 @@ class ForwardingDevice : public Device {
   void copy_out(void* to, const TensorView& from) override { cpu_->copy_out(to, from); }
   void wait() override { cpu_->wait(); }
   int64_t workspace_bytes(const Node& node) const override { return cpu_->workspace_bytes(node); }
-  void set_workspace(void* memory, int64_t bytes) override { cpu_->set_workspace(memory, bytes); }
   void run(const Node& node) override { cpu_->run(node); }
 
  private:
