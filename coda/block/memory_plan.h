@@ -57,6 +57,7 @@ class MemoryPlan {
   static bool meet(const Tensor& a, const Tensor& b);
   // Offsets of activations of one list, from 0 on; returns where the last one ends.
   static int64_t place_list(std::vector<Tensor*> tensors);
+  static int64_t place_in_order(const std::vector<Tensor*>& tensors);
 
   std::vector<Tensor> tensors_;
   int lists_ = 0;

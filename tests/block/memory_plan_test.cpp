@@ -174,7 +174,7 @@ struct PlannedModel {
 };
 
 // A model's activations, for every policy: what backward makes again takes no memory meanwhile, and
-// places that nobody can use cost next to nothing.
+// places that nobody can use cost next to nothing: 2 %, or 64 KiB.
 TEST(MemoryPlan, WastesNextToNothing) {
   for (const auto& [name, batch, sequence] :
        {PlannedModel{"tiny", 16, 256}, PlannedModel{"small", 8, 512}, PlannedModel{"small", 1, 37},
@@ -191,8 +191,8 @@ TEST(MemoryPlan, WastesNextToNothing) {
         BoundlessDevice device;
         const Model model(train::preset(name), options, device);
         const int64_t placed = model.memory().bytes(Use::kActivation);
-        EXPECT_LE(static_cast<double>(placed),
-                  1.02 * static_cast<double>(model.memory().live_bytes()))
+        const int64_t live = model.memory().live_bytes();  // no plan has less
+        EXPECT_LE(placed, live + std::max<int64_t>(live / 50, 64 << 10))
             << name << ", batch " << batch;
         EXPECT_LT(placed, before) << name << " saves nothing by recomputing more";
         before = placed;
