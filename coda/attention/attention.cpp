@@ -60,6 +60,25 @@ void check_workspace(row::TensorCheck& check, int64_t bytes, const void* workspa
   check.output("workspace", erase(view), floats, {DType::kFp32});
 }
 
+struct Expected {
+  DType type;
+  Extent queries, keys, lse;
+};
+
+// What both directions read; Tensors is Forward or Backward.
+template <class Tensors>
+Expected check_inputs(row::TensorCheck& check, const Shape& shape, const Tensors& t) {
+  check_shape(check, shape);
+  const DType type = check_type(check, t.q);
+  const int64_t rows = shape.batch * shape.tokens;
+  const Extent queries{rows, shape.heads * shape.head_dim};
+  const Extent keys{rows, shape.kv_heads * shape.head_dim};
+  check.input("q", t.q, queries, {type});
+  check.input("k", t.k, keys, {type});
+  check.input("v", t.v, keys, {type});
+  return {type, queries, keys, {shape.heads, rows}};
+}
+
 }  // namespace
 
 void validate(const Shape& shape) { check_shape(row::TensorCheck("attention"), shape); }
@@ -67,16 +86,9 @@ void validate(const Shape& shape) { check_shape(row::TensorCheck("attention"), s
 void validate(const Attention& attention, const Shape& shape, const Forward& t,
               const void* workspace) {
   row::TensorCheck check("attention");
-  check_shape(check, shape);
-  const DType type = check_type(check, t.q);
-  const int64_t rows = shape.batch * shape.tokens;
-  const Extent queries{rows, shape.heads * shape.head_dim};
-  const Extent keys{rows, shape.kv_heads * shape.head_dim};
-  check.input("q", t.q, queries, {type});
-  check.input("k", t.k, keys, {type});
-  check.input("v", t.v, keys, {type});
+  const auto [type, queries, keys, lse] = check_inputs(check, shape, t);
   check.output("y", t.y, queries, {type});
-  check.output("lse", t.lse, {shape.heads, rows}, {DType::kFp32});
+  check.output("lse", t.lse, lse, {DType::kFp32});
   check_workspace(check, attention.workspace_bytes(shape, type), workspace);
   check.finish();
 }
@@ -84,16 +96,9 @@ void validate(const Attention& attention, const Shape& shape, const Forward& t,
 void validate(const Attention& attention, const Shape& shape, const Backward& t,
               const void* workspace) {
   row::TensorCheck check("attention_backward");
-  check_shape(check, shape);
-  const DType type = check_type(check, t.q);
-  const int64_t rows = shape.batch * shape.tokens;
-  const Extent queries{rows, shape.heads * shape.head_dim};
-  const Extent keys{rows, shape.kv_heads * shape.head_dim};
-  check.input("q", t.q, queries, {type});
-  check.input("k", t.k, keys, {type});
-  check.input("v", t.v, keys, {type});
+  const auto [type, queries, keys, lse] = check_inputs(check, shape, t);
   check.input("y", t.y, queries, {type});
-  check.input("lse", t.lse, {shape.heads, rows}, {DType::kFp32});
+  check.input("lse", t.lse, lse, {DType::kFp32});
   check.input("dy", t.dy, queries, {type});
   check.output("dq", t.dq, queries, {type});
   check.output("dk", t.dk, keys, {type});
