@@ -122,7 +122,7 @@ class CrossEntropySteps {
   }
 
   void check_loss(const CrossEntropyLoss& outputs) const {
-    check_pointer("loss", outputs.loss, 1);
+    check_pointer("loss", outputs.loss, each_row() ? M() : 1);
     check_pointer("lse", outputs.lse, M());
   }
 

@@ -4,6 +4,6 @@ Every operator is functional, has a fake kernel and a gradient, and runs on the 
 An output that was not asked for is an empty tensor of shape [0].
 """
 
-from coda.operators import linear, linear_weight_grad
+from coda.operators import cross_entropy, linear, linear_weight_grad
 
-__all__ = ["linear", "linear_weight_grad"]
+__all__ = ["cross_entropy", "linear", "linear_weight_grad"]
