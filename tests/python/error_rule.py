@@ -1,32 +1,38 @@
-"""The rule of docs/numerics.md: against fp64, at most twice the error of the stock computation."""
+"""The error rule (docs/numerics.md): a result's RMS and largest error against fp64 are at most twice
+those of the unfused computation by stock PyTorch in the same types, plus 2⁻²⁴·√K. Of few elements
+errors scatter, so the unfused computation's are taken over several draws of the same case."""
 
-import torch
+from dataclasses import dataclass
+
 from torch import Tensor
 
 
-def errors(got: Tensor, want: Tensor) -> tuple[float, float]:
-    """RMS and largest error, over the RMS of the exact values."""
-    difference = got.double() - want
-    size = want.square().mean().sqrt().clamp_min(torch.finfo(torch.float64).tiny)
-    rms = difference.square().mean().sqrt() / size
-    return rms.item(), (difference.abs().max() / size).item()
+@dataclass
+class Draw:
+    """What stock PyTorch makes of one draw, and the exact values."""
+
+    stock: Tensor
+    exact: Tensor
 
 
-def check_errors(
-    got: dict[str, Tensor],
-    stock: dict[str, Tensor],
-    exact: dict[str, Tensor],
-    contraction: int,
-    floors: dict[str, float] | None = None,
-) -> None:
-    """Tensors by name; contraction: terms of the longest sum behind them; floors: more error that a
-    tensor may have."""
-    for name, want in exact.items():
-        if want.numel() == 0:
-            continue
-        rounded = want.to(got[name].dtype)  # always allowed
-        ours, usual, once = (errors(t, want) for t in (got[name], stock[name], rounded))
-        for kind, error, bounds in zip(("RMS", "largest"), ours, zip(usual, once)):
-            floor = 2.0**-24 * contraction**0.5 + (floors or {}).get(name, 0.0)
-            bound = 2 * max(bounds) + floor
-            assert error <= bound, f"{name}: {kind} error {error:.3g}, expected up to {bound:.3g}"
+def rms(values: Tensor) -> float:
+    return values.double().square().mean().sqrt().item()
+
+
+def check(name: str, result: Tensor, draws: list[Draw], contraction: int) -> None:
+    """result: for the first draw."""
+    exact, kind = draws[0].exact, draws[0].stock.dtype
+    assert result.shape == exact.shape, f"{name}: {tuple(result.shape)}, not {tuple(exact.shape)}"
+    assert result.dtype == kind, f"{name}: {result.dtype}, not {kind}"
+    if exact.numel() == 0:
+        return
+    unfused = [draw.stock.double() - draw.exact for draw in draws]
+    once = [draw.exact.to(kind).double() - draw.exact for draw in draws]
+    floor = 2**-24 * contraction**0.5 * max(rms(draw.exact) for draw in draws)
+    scatter = 1 + 3 / exact.numel() ** 0.5  # as in coda/tools/error_rule.cpp
+    rms_limit = 2 * scatter * max(map(rms, unfused + once)) + floor
+    limit = 2 * max(error.abs().max().item() for error in unfused + once) + floor
+    difference = result.double() - exact
+    assert rms(difference) <= rms_limit, f"{name}: RMS error {rms(difference)}, limit {rms_limit}"
+    largest = difference.abs().max().item()
+    assert largest <= limit, f"{name}: largest error {largest}, limit {limit}"
