@@ -74,8 +74,10 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
         recompute=recompute,
         **heads,
     )
-    heads_of = (batch, tokens, -1, attention.head_dim)
-    query, key, value = (z.view(heads_of).transpose(1, 2) for z in (q, k, v))
+    d = attention.head_dim
+    query, key, value = (
+        z.view(batch, tokens, z.shape[1] // d, d).transpose(1, 2) for z in (q, k, v)
+    )
     y = _attend(family, attention, query, key, value, arguments)
     out = attention_outputs(
         y.reshape(batch * tokens, q.shape[1]),
