@@ -1,7 +1,6 @@
 #include "coda/rows/embedding_norm.h"
 
-#include <algorithm>
-
+#include "coda/rows/norm_row.h"
 #include "coda/rows/threads.h"
 #include "coda/rows/tokens.h"
 
@@ -13,33 +12,19 @@ constexpr const char* kName = "embedding_norm";
 template <class T, class Out, class Token>
 void gather(const EmbeddingNormArguments& a, int threads) {
   check_tokens<Token>(kName, a.tokens, a.table.rows);
-  const int64_t columns = a.table.columns;
-  const T* const gamma = data_of<const T>(a.gamma);
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t m = 0; m < a.tokens.columns; ++m) {
     const auto token = static_cast<int64_t>(data_of<const Token>(a.tokens)[m]);
     const T* const from = data_of<const T>(a.table) + token * a.table.ld;
     Out* const out = data_of<Out>(a.out) + m * a.out.ld;
-    for (int64_t part = 0; part < a.squares.rows; ++part) {
-      constexpr int kLanes = 16;  // sums that vectors hold
-      const int64_t begin = part * kPartialWidth;
-      const int64_t count = std::min<int64_t>(kPartialWidth, columns - begin);
-      float x[kPartialWidth] = {}, sums[kLanes] = {};
-      for (int64_t j = 0; j < count; ++j) x[j] = to_float(from[begin + j]);
-      for (int64_t j = 0; j < count; ++j) out[begin + j] = from_float<Out>(x[j]);
-      for (int64_t j = 0; j < kPartialWidth; j += kLanes) {
-        for (int64_t i = 0; i < kLanes; ++i) sums[i] += x[j + i] * x[j + i];
-      }
-      for (int step = kLanes / 2; step > 0; step /= 2) {
-        for (int i = 0; i < step; ++i) sums[i] += sums[i + step];
-      }
-      data_of<float>(a.squares)[part * a.squares.ld + m] = sums[0];
-      if (gamma == nullptr) continue;
-      T* const scaled = data_of<T>(a.scaled) + m * a.scaled->ld + begin;
-      for (int64_t j = 0; j < count; ++j) {
-        scaled[j] = from_float<T>(x[j] * to_float(gamma[begin + j]));
-      }
-    }
+    const NormRow<T> row{data_of<const T>(a.gamma),
+                         a.scaled ? data_of<T>(a.scaled) + m * a.scaled->ld : nullptr,
+                         data_of<float>(a.squares) + m, a.squares.ld};
+    norm_row(row, a.table.columns, [&](int64_t j) {
+      const float x = to_float(from[j]);
+      out[j] = from_float<Out>(x);
+      return x;
+    });
   }
 }
 

@@ -16,5 +16,6 @@ __all__ = ["__version__", "library"]
 
 if importlib.util.find_spec("torch") is not None:
     from coda import operators
+    from coda.loss import linear_cross_entropy
 
-    __all__ += ["operators"]
+    __all__ += ["linear_cross_entropy", "operators"]

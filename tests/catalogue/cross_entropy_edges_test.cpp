@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "coda/catalogue/linear_cross_entropy.h"
@@ -55,6 +57,29 @@ TEST(CrossEntropyEdges, NoTokens) {
   std::ranges::fill(f.dweight, kNotANumber);
   f.backward();
   expect_zeros(f.dweight);
+  f.problem.options.reduction = LossReduction::kNone;
+  f.outputs.loss = nullptr;  // as many as there are tokens
+  f.forward();
+}
+
+// The other one has the same bits then, and nothing else is written.
+TEST(CrossEntropyEdges, AGradientThatIsNotWanted) {
+  const std::function<void(CrossEntropyFixture&)> policies[] = {
+      [](CrossEntropyFixture& f) { f.with_gradients(2); },
+      [](CrossEntropyFixture& f) { f.forward(), f.backward(); },
+      [](CrossEntropyFixture& f) { f.forward(), f.recompute(); }};
+  for (const auto& policy : policies) {
+    CrossEntropyFixture both(5, 300, 8), inputs(5, 300, 8), weights(5, 300, 8);
+    inputs.gradients.dweight = {};
+    weights.gradients.dx = weights.gradients.dx_sum = {};
+    for (CrossEntropyFixture* f : {&both, &inputs, &weights}) policy(*f);
+    EXPECT_EQ(std::memcmp(weights.dweight.data(), both.dweight.data(), 300 * 8 * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(inputs.dx.data(), both.dx.data(), 5 * 8 * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(inputs.dx_sum.data(), both.dx_sum.data(), 5 * 8 * sizeof(float)), 0);
+    for (const auto* untouched : {&inputs.dweight, &weights.dx, &weights.dx_sum}) {
+      for (const float v : *untouched) ASSERT_TRUE(std::isnan(v));
+    }
+  }
 }
 
 TEST(CrossEntropyEdges, OneClass) {

@@ -10,6 +10,7 @@
 #include "coda/rows/embedding_norm.h"
 #include "coda/rows/finish_columns.h"
 #include "coda/rows/fold_norm_weight.h"
+#include "coda/rows/norm_inputs.h"
 #include "coda/rows/rope_backward.h"
 #include "tests/program/expect_error.h"
 #include "tests/rows/tensors.h"
@@ -60,6 +61,26 @@ TEST_F(EmbeddingNorm, GammaGoesWithItsOutput) {
         a.scaled = t.out(3, 80);
       },
       {"'gamma'", "[1, 80]", "[1, 79]"});
+}
+
+TEST(NormInputs, EveryArgumentIsChecked) {
+  Tensors t;
+  const auto expect = [&](const std::function<void(row::NormInputsArguments&)>& spoil,
+                          std::initializer_list<std::string> texts) {
+    row::NormInputsArguments a{t.matrix(3, 80), t.out(2, 3), t.matrix(1, 80), t.out(3, 80)};
+    spoil(a);
+    expect_error([&] { cpu::norm_inputs(a); }, texts);
+    expect_untouched(a.squares);
+  };
+  expect([&](auto& a) { a.squares = t.out(1, 3); },
+         {"norm_inputs: argument 'squares'", "[2, 3]", "[1, 3]"});
+  expect([&](auto& a) { a.gamma.reset(); }, {"'gamma'", "beside 'scaled'", "nothing"});
+  expect([&](auto& a) { a.scaled.reset(); }, {"'gamma'", "'scaled' beside it", "nothing"});
+  expect([&](auto& a) { a.gamma = t.matrix(1, 79); }, {"'gamma'", "[1, 80]", "[1, 79]"});
+  expect([&](auto& a) { a.gamma->dtype = DType::kFp16; }, {"'gamma'", "fp32 or bf16", "fp16"});
+  expect([&](auto& a) { a.scaled->dtype = DType::kBf16; }, {"'scaled'", "fp32", "bf16"});
+  expect([&](auto& a) { a.scaled = a.x; }, {"'scaled'", "memory apart from 'x'"});
+  expect([&](auto& a) { a.x.dtype = DType::kInt64; }, {"'x'", "bf16 or fp16 or fp32", "int64"});
 }
 
 TEST_F(EmbeddingNorm, OutputsLieApart) {

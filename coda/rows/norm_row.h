@@ -1,0 +1,41 @@
+// What an RMSNorm needs of a row x: Σx² per 64 columns and, where its weight is kept, x⊙γ. Host
+// only.
+#pragma once
+#include <algorithm>
+
+#include "coda/program/problem.h"
+
+namespace coda::row {
+
+// γ and x⊙γ, or null pointers.
+template <class T>
+struct NormRow {
+  const T* gamma;
+  T* scaled;
+  float* squares;  // parts stand squares_ld apart
+  int64_t squares_ld;
+};
+
+// of(j): x_j as a float; read once per column.
+template <class T, class Of>
+void norm_row(const NormRow<T>& row, int64_t columns, Of&& of) {
+  constexpr int kLanes = 16;  // sums that vectors hold
+  for (int64_t begin = 0, part = 0; begin < columns; begin += kPartialWidth, ++part) {
+    const int64_t count = std::min<int64_t>(kPartialWidth, columns - begin);
+    float x[kPartialWidth] = {}, sums[kLanes] = {};
+    for (int64_t j = 0; j < count; ++j) x[j] = of(begin + j);
+    for (int64_t j = 0; j < kPartialWidth; j += kLanes) {
+      for (int64_t i = 0; i < kLanes; ++i) sums[i] += x[j + i] * x[j + i];
+    }
+    for (int step = kLanes / 2; step > 0; step /= 2) {
+      for (int i = 0; i < step; ++i) sums[i] += sums[i + step];
+    }
+    row.squares[part * row.squares_ld] = sums[0];
+    if (row.gamma == nullptr) continue;
+    for (int64_t j = 0; j < count; ++j) {
+      row.scaled[begin + j] = from_float<T>(x[j] * to_float(row.gamma[begin + j]));
+    }
+  }
+}
+
+}  // namespace coda::row
