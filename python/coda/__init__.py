@@ -1,0 +1,20 @@
+"""coda: GEMM-plus-epilogue programs for Transformers, as PyTorch operators.
+
+    import coda, torch
+    out = torch.ops.coda.linear(x, weight)      # x [M, K], weight [N, K] -> [M, N]
+
+Importing registers `torch.ops.coda.*` where PyTorch is installed; `python -m coda info` says what
+was found.
+"""
+
+import importlib.util
+
+from coda import library
+from coda.version import __version__
+
+__all__ = ["__version__", "library"]
+
+if importlib.util.find_spec("torch") is not None:
+    from coda import operators
+
+    __all__ += ["operators"]

@@ -1,0 +1,74 @@
+"""linear: out = α·rstd ⊙ x Wᵀ + β·c + bias."""
+
+import torch
+from torch import Tensor
+
+from coda import _native
+from coda.operators import linear_weight_grad
+from coda.operators.registration import NAMES, define
+from coda.operators.row_factor import dots_of, squares_gradient, times_row_factor
+
+SCHEMA = (
+    "linear(Tensor x, Tensor weight, Tensor? bias=None, Tensor? squares=None, float epsilon=0., "
+    "int width=0, Tensor? c=None, float alpha=1., float beta=1., ScalarType? dtype=None) -> Tensor"
+)
+HANDLE = _native.declare(
+    "linear", "x", "weight", "bias", "rstd=squares", "rstd.epsilon=epsilon", "rstd.width=width",
+    "c", "alpha", "beta", "out",
+)  # fmt: skip
+
+
+def linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    squares: Tensor | None = None,
+    epsilon: float = 0.0,
+    width: int = 0,
+    c: Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """x [M, K], weight [N, K], bias [N], squares [parts, M], c [M, N] -> out [M, N]."""
+    out = x.new_empty((x.shape[0], weight.shape[0]), dtype=dtype)
+    variant = NAMES[x.dtype]
+    if dtype is not None and dtype != x.dtype:
+        variant += "-" + NAMES[dtype]
+    if squares is None:
+        _native.run(HANDLE, variant, x, weight, bias, None, None, None, c, alpha, beta, out)
+    else:
+        _native.run(HANDLE, variant, x, weight, bias, squares, epsilon, width, c, alpha, beta, out)
+    return out
+
+
+def fake(x, weight, bias=None, squares=None, epsilon=0.0, width=0, c=None, alpha=1.0, beta=1.0,
+         dtype=None):  # fmt: skip
+    return x.new_empty((x.shape[0], weight.shape[0]), dtype=dtype)
+
+
+def save(ctx, output, x, weight, bias=None, squares=None, epsilon=0.0, width=0, c=None,
+         alpha=1.0, beta=1.0, dtype=None):  # fmt: skip
+    ctx.save_for_backward(x, weight, squares)
+    ctx.numbers = (epsilon, width, alpha, beta)
+
+
+def backward(ctx, dout):
+    x, weight, squares = ctx.saved_tensors
+    epsilon, width, alpha, beta = ctx.numbers
+    needs_x, needs_weight, needs_bias, needs_squares, _, _, needs_c = ctx.needs[:7]
+    dx = dweight = dsquares = None
+    dz = dout.to(x.dtype)
+    if needs_x or needs_squares:
+        dx = operator(dz, weight.t(), None, squares, epsilon, width, None, alpha)
+    if needs_weight:
+        scaled = times_row_factor(dz, squares, epsilon, width)
+        dweight = linear_weight_grad.operator([scaled], x, None, alpha)
+    if needs_squares:
+        dsquares = squares_gradient(dots_of(x, dx), squares, epsilon, width)
+    dbias = dout.sum(0) if needs_bias else None
+    dc = dout * beta if needs_c else None
+    return dx, dweight, dbias, dsquares, None, None, dc, None, None, None
+
+
+operator = define(SCHEMA, linear, fake, save, backward)
