@@ -1,18 +1,21 @@
 """linear: out = α·rstd ⊙ x Wᵀ + β·c + bias."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from coda import _native
 from coda.operators import linear_weight_grad
-from coda.operators.registration import NAMES, define
+from coda.operators.registration import declare, define
 from coda.operators.row_factor import dots_of, squares_gradient, times_row_factor
+from coda.operators.variants import variant_into
 
 SCHEMA = (
     "linear(Tensor x, Tensor weight, Tensor? bias=None, Tensor? squares=None, float epsilon=0., "
     "int width=0, Tensor? c=None, float alpha=1., float beta=1., ScalarType? dtype=None) -> Tensor"
 )
-HANDLE = _native.declare(
+HANDLE = declare(
     "linear", "x", "weight", "bias", "rstd=squares", "rstd.epsilon=epsilon", "rstd.width=width",
     "c", "alpha", "beta", "out",
 )  # fmt: skip
@@ -32,9 +35,7 @@ def linear(
 ) -> Tensor:
     """x [M, K], weight [N, K], bias [N], squares [parts, M], c [M, N] -> out [M, N]."""
     out = x.new_empty((x.shape[0], weight.shape[0]), dtype=dtype)
-    variant = NAMES[x.dtype]
-    if dtype is not None and dtype != x.dtype:
-        variant += "-" + NAMES[dtype]
+    variant = variant_into(x.dtype, dtype)
     if squares is None:
         _native.run(HANDLE, variant, x, weight, bias, None, None, None, c, alpha, beta, out)
     else:
@@ -42,18 +43,40 @@ def linear(
     return out
 
 
-def fake(x, weight, bias=None, squares=None, epsilon=0.0, width=0, c=None, alpha=1.0, beta=1.0,
-         dtype=None):  # fmt: skip
+def fake(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    squares: Tensor | None = None,
+    epsilon: float = 0.0,
+    width: int = 0,
+    c: Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
     return x.new_empty((x.shape[0], weight.shape[0]), dtype=dtype)
 
 
-def save(ctx, output, x, weight, bias=None, squares=None, epsilon=0.0, width=0, c=None,
-         alpha=1.0, beta=1.0, dtype=None):  # fmt: skip
+def save(
+    ctx: Any,
+    output: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    squares: Tensor | None = None,
+    epsilon: float = 0.0,
+    width: int = 0,
+    c: Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> None:
     ctx.save_for_backward(x, weight, squares)
     ctx.numbers = (epsilon, width, alpha, beta)
 
 
-def backward(ctx, dout):
+def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     x, weight, squares = ctx.saved_tensors
     epsilon, width, alpha, beta = ctx.numbers
     needs_x, needs_weight, needs_bias, needs_squares, _, _, needs_c = ctx.needs[:7]
@@ -72,3 +95,12 @@ def backward(ctx, dout):
 
 
 operator = define(SCHEMA, linear, fake, save, backward)
+
+
+def input_gradient(dz: list[Tensor], weights: list[Tensor]) -> Tensor:
+    """Σ dz_i W_i [M, K] of dz_i [M, N_i] and W_i [N_i, K]."""
+    dx = None
+    for part, weight in zip(dz, weights):
+        dx = operator(part, weight.t(), None, None, 0.0, 0, dx)
+    assert dx is not None
+    return dx

@@ -1,6 +1,7 @@
-"""What all operators share: registering them, element types, and errors that name arguments."""
+"""What all operators share: registering them, and errors that name their arguments."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +11,8 @@ from coda import _native, library
 from coda.operators.autograd import differentiable, not_differentiable
 
 TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
+OTHER_KINDS = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU",
+               "QuantizedCPU", "QuantizedCUDA", "NestedTensorCPU", "NestedTensorCUDA")  # fmt: skip
 
 
 def connect() -> None:
@@ -28,20 +31,33 @@ def connect() -> None:
 
 
 connect()
-LIBRARY = torch.library.Library("coda", "DEF")  # noqa: TOR901: lives as long as the process
-
-# Names of variants by element type.
-NAMES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
+LIBRARY = torch.library.Library("coda", "DEF")  # lives as long as the process
 
 
-def parts(columns: int) -> int:
-    """Partial sums cover 64 columns (or rows)."""
-    return (columns + 63) // 64
+def declare(operation: str, a: str, b: str, *ports: str) -> int:
+    """How the values of _native.run() make up a call of libcoda's operation; gives a handle.
+
+    a, b: the name of a value, with "transposed", "pair", "rows", "contraction" or "halves" before
+    it where it is more than a matrix; "" where the operation has no operands. A port is "name", or
+    "port=name" where Python has another name for the port.
+    """
+    names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
+    names.update(port.split("=") for port in ports if "=" in port)
+    return _native.declare(operation, a, b, *ports)
 
 
-def nothing(like: Tensor) -> Tensor:
-    """An output that was not asked for: [0]."""
-    return like.new_empty((0,))
+PORT_NAMES: dict[str, dict[str, str]] = {}  # by operation: Python's name of a port or operand
+
+
+def tensors_in(arguments: Sequence[str], values: Sequence[Any]) -> Iterator[tuple[str, Tensor]]:
+    """The tensors among a call's values, each with its argument's name."""
+    for name, value in zip(arguments, values):
+        if isinstance(value, Tensor):
+            yield name, value
+        elif isinstance(value, list | tuple):
+            for i, part in enumerate(value):
+                if isinstance(part, Tensor):
+                    yield f"{name}[{i}]", part
 
 
 def described(value: Any) -> str:
@@ -53,25 +69,48 @@ def described(value: Any) -> str:
     return repr(value)
 
 
-def explain(
-    name: str, arguments: list[str], values: tuple[Any, ...], error: Exception
-) -> Exception:
-    """The error of a call, with what it was called with."""
+def explain(name: str, arguments: list[str], values: Sequence[Any], error: Exception) -> Exception:
+    """The error of a call in the words of its arguments, with what it was called with."""
     call = ", ".join(f"{n} {described(v)}" for n, v in zip(arguments, values) if v is not None)
-    for argument, value in zip(arguments, values):
-        if isinstance(error, KeyError) and isinstance(value, Tensor) and value.dtype in error.args:
+    for argument, tensor in tensors_in(arguments, values):
+        if isinstance(error, KeyError) and tensor.dtype in error.args:
             return TypeError(
-                f"coda::{name}: {argument}: expected bfloat16, float16 or float32 where the "
-                f"operation has a variant for it, got {value.dtype}: convert it with .to(dtype); "
-                f"called with {call}"
+                f"coda::{name}: {argument}: expected bfloat16, float16 or float32, got "
+                f"{tensor.dtype}: convert it with .to(dtype); called with {call}"
             )
-        if isinstance(error, IndexError) and isinstance(value, Tensor) and value.dim() < 2:
+        if isinstance(error, IndexError) and tensor.dim() < 2:
             return ValueError(
-                f"coda::{name}: {argument}: expected [rows, columns], got {described(value)}: "
+                f"coda::{name}: {argument}: expected [rows, columns], got {described(tensor)}: "
                 f"make it a matrix with .reshape(rows, columns); called with {call}"
             )
-    kind = type(error) if isinstance(error, TypeError | ValueError) else RuntimeError
-    return kind(f"coda::{name}: {error}; called with {call}")
+    names = PORT_NAMES.get(name, {})
+    text = re.sub(r"argument '([\w.]+)'", lambda m: names.get(m[1], m[1]), str(error))
+    kind = type(error) if type(error) in (TypeError, ValueError) else RuntimeError
+    return kind(f"coda::{name}: {text.removeprefix(name + ': ')}; called with {call}")
+
+
+def refuse_devices(name: str, arguments: list[str], values: Sequence[Any]) -> None:
+    """Fake tensors of several devices, which no kernel sees."""
+    first: tuple[str, Tensor] | None = None
+    for argument, tensor in tensors_in(arguments, values):
+        first = first or (argument, tensor)
+        if tensor.device != first[1].device:
+            raise ValueError(
+                f"coda::{name}: {first[0]} is on {first[1].device}, {argument} on {tensor.device}: "
+                "expected one device, move one of them with .to(device)"
+            )
+
+
+def refuse_kind(name: str, arguments: list[str], values: Sequence[Any]) -> None:
+    """Tensors that are no plain blocks of memory."""
+    for argument, tensor in tensors_in(arguments, values):
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+            kind = "a quantized tensor" if tensor.is_quantized else str(tensor.layout)
+            kind = "a nested tensor" if tensor.is_nested else kind
+            raise TypeError(
+                f"coda::{name}: {argument}: expected a dense tensor, got {kind}: "
+                "convert it with .to_dense() or .dequantize()"
+            )
 
 
 def define(
@@ -85,7 +124,7 @@ def define(
     (autograd.differentiable says what save and backward do)."""
     name = schema[: schema.index("(")]
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    operator = getattr(torch.ops.coda, name).default
+    operator: torch._ops.OpOverload = getattr(torch.ops.coda, name).default
     arguments = [argument.name for argument in operator._schema.arguments]
 
     def run(*values: Any) -> Any:
@@ -94,9 +133,21 @@ def define(
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
             raise explain(name, arguments, values, error) from error
 
+    def run_fake(*values: Any) -> Any:
+        refuse_devices(name, arguments, values)
+        try:
+            return fake(*values)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise explain(name, arguments, values, error) from error
+
+    def refuse(*values: Any) -> Any:
+        refuse_kind(name, arguments, values)
+
     for device in ("CPU", "CUDA"):
         LIBRARY.impl(name, run, device)
-    torch.library.register_fake(f"coda::{name}", fake, lib=LIBRARY)
+    for kind in OTHER_KINDS:
+        LIBRARY.impl(name, refuse, kind)
+    torch.library.register_fake(f"coda::{name}", run_fake, lib=LIBRARY)
     if save is None or backward is None:
         recorded = not_differentiable(operator, run)
     else:
