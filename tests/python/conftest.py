@@ -1,4 +1,4 @@
-"""Devices and random tensors of the tests."""
+"""Devices and seeds of the tests."""
 
 import pytest
 import torch
@@ -14,3 +14,9 @@ def device(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(7)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """These shapes are so small that a second thread costs more than it brings."""
+    torch.set_num_threads(1)

@@ -36,3 +36,11 @@ def check(name: str, result: Tensor, draws: list[Draw], contraction: int) -> Non
     assert rms(difference) <= rms_limit, f"{name}: RMS error {rms(difference)}, limit {rms_limit}"
     largest = difference.abs().max().item()
     assert largest <= limit, f"{name}: largest error {largest}, limit {limit}"
+
+
+def check_errors(
+    results: dict[str, Tensor], stock: dict[str, Tensor], exact: dict[str, Tensor], contraction: int
+) -> None:
+    """Of one draw, tensors by name."""
+    for name, result in results.items():
+        check(name, result, [Draw(stock[name], exact[name])], contraction)
