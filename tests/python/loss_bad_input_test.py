@@ -2,7 +2,6 @@
 
 import math
 import re
-import sys
 
 import pytest
 import torch
@@ -180,7 +179,3 @@ def test_the_operator_refuses(arguments, options, words):
         torch.ops.coda.linear_cross_entropy(*arguments, **options)
     for word in words:
         assert word in str(raised.value)
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q"]))

@@ -1,7 +1,5 @@
 """coda.linear_cross_entropy among PyTorch's own: autograd, autocast, torch.compile, memory."""
 
-import sys
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -185,17 +183,17 @@ def test_compiled(reduction):
 
 
 class LargestTensor(TorchDispatchMode):
-    """The elements of the largest tensor that any operator makes."""
+    """The bytes of the largest tensor that any operator makes."""
 
     def __init__(self):
         super().__init__()
-        self.elements = 0
+        self.bytes = 0
 
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         result = function(*arguments, **(options or {}))
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.Tensor):
-                self.elements = max(self.elements, leaf.numel() * leaf.element_size())
+                self.bytes = max(self.bytes, leaf.numel() * leaf.element_size())
         return result
 
 
@@ -211,16 +209,42 @@ def test_memory():
         loss, lse, *_ = cross_entropy.linear_cross_entropy(
             hidden, weight, target, chunk=chunk, make_dx=True, make_dweight=True
         )
-    assert logits < largest.elements < allowed
+    assert logits < largest.bytes < allowed
     with LargestTensor() as largest:
         cross_entropy.linear_cross_entropy_backward(
             torch.ones(tokens), hidden, weight, target, lse, reduction="none", chunk=chunk
         )
-    assert logits < largest.elements < allowed
+    assert logits < largest.bytes < allowed
     with LargestTensor() as largest:
         cross_entropy.linear_cross_entropy(hidden, weight, target)
-    assert largest.elements < 16 * tokens * vocabulary // 128 + 8 * tokens
+    assert largest.bytes < 16 * tokens * vocabulary // 128 + 8 * tokens
 
 
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q"]))
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_on_a_gpu():
+    """No synchronisation with the host; a bad target is a NaN; a CUDA graph takes all of it."""
+    hidden, weight, target = (t.detach().cuda() for t in problem(64, dtype=torch.bfloat16))
+    hidden.requires_grad_(), weight.requires_grad_()
+    want = torch.autograd.grad(linear_cross_entropy(hidden, weight, target) * 3, (hidden, weight))
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        loss = linear_cross_entropy(hidden, weight, target) * 3
+        got = torch.autograd.grad(loss, (hidden, weight))
+        bad = target.clone()
+        bad[5:6] = V
+        lost = linear_cross_entropy(hidden, weight, bad)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert lost.isnan() and not loss.isnan()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = torch.autograd.grad(
+            linear_cross_entropy(hidden, weight, target) * 3, (hidden, weight)
+        )
+    graph.replay()
+    for one, other, third in zip(want, got, captured):
+        assert torch.equal(one, other) and torch.equal(one, third)
+    with pytest.raises(TypeError, match=r"hidden.*torch\.bfloat16 on cuda.*autocast"):
+        linear_cross_entropy(hidden.float(), weight.float(), target)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert torch.equal(linear_cross_entropy(hidden.float(), weight.float(), target) * 3, loss)

@@ -1,7 +1,5 @@
 """coda.linear_cross_entropy: loss and gradients against fp64, beside the stock computation."""
 
-import sys
-
 import error_rule
 import pytest
 import torch
@@ -12,6 +10,9 @@ from hypothesis import strategies as st
 from coda import linear_cross_entropy
 
 DRAWS = 6
+TYPES = [("cpu", torch.float32), ("cpu", torch.bfloat16)]
+if torch.cuda.is_available():
+    TYPES.append(("cuda", torch.bfloat16))
 OPTIONS = {
     "plain": {},
     "z_loss": dict(z_loss=1e-2),
@@ -85,12 +86,12 @@ def results(function, tensors, target, factor, reduction, options, **others):
     return named | (dict(dbias=bias.grad) if has_bias else {})
 
 
-def check(rows, vocabulary, h, dtype, reduction, options, chunk=None):
+def check(device, rows, vocabulary, h, dtype, reduction, options, chunk=None):
     draws: dict[str, list[error_rule.Draw]] = {}
     for seed in range(DRAWS):
-        *tensors, target, ignored = draw(rows, vocabulary, h, dtype, seed)
+        *tensors, target, ignored = (t.to(device) for t in draw(rows, vocabulary, h, dtype, seed))
         target[ignored] = options.get("ignore_index", -100)
-        factor = torch.randn(rows) if reduction == "none" else torch.tensor(3.7)
+        factor = (torch.randn(rows) if reduction == "none" else torch.tensor(3.7)).to(device)
         common = (target, factor, reduction, options)
         usual = results(stock, tensors, *common)
         want = results(exact, [t.double() for t in tensors], *common)
@@ -104,9 +105,9 @@ def check(rows, vocabulary, h, dtype, reduction, options, chunk=None):
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
-def test_loss_and_gradients(dtype, options, reduction):
-    check(83, 517, 72, dtype, reduction, options, chunk=31)
+@pytest.mark.parametrize("device, dtype", TYPES)
+def test_loss_and_gradients(device, dtype, options, reduction):
+    check(device, 83, 517, 72, dtype, reduction, options, chunk=31)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -114,15 +115,13 @@ def test_loss_and_gradients(dtype, options, reduction):
     rows=st.integers(1, 90),
     vocabulary=st.integers(2, 400),
     h=st.integers(1, 80),
-    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+    types=st.sampled_from(TYPES),
     reduction=st.sampled_from(["mean", "sum", "none"]),
     options=st.sampled_from(list(OPTIONS.values())),
     chunk=st.none() | st.integers(1, 100),
 )
-def test_any_shape(rows, vocabulary, h, dtype, reduction, options, chunk):
+def test_any_shape(rows, vocabulary, h, types, reduction, options, chunk):
     vocabulary = max(vocabulary, options.get("ignore_index", 0) + 1)
-    check(rows, vocabulary, h, dtype, reduction, options, chunk)
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-q"]))
+    if types[0] == "cuda":
+        h = (h + 7) // 8 * 8
+    check(types[0], rows, vocabulary, h, types[1], reduction, options, chunk)
