@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from coda import _native
-from coda.operators.registration import define, nothing
+from coda.operators.registration import define
+from coda.operators.variants import nothing
 
 LOSS, WITH_GRADIENTS, RECOMPUTE = 0, 1, 3  # of coda_cross_entropy_step
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}  # coda_loss_reduction
