@@ -15,7 +15,8 @@ from coda.version import __version__
 __all__ = ["__version__", "library"]
 
 if importlib.util.find_spec("torch") is not None:
-    from coda import operators
+    from coda import nn, operators
     from coda.loss import linear_cross_entropy
+    from coda.patching import patch, unpatch
 
-    __all__ += ["linear_cross_entropy", "operators"]
+    __all__ += ["linear_cross_entropy", "nn", "operators", "patch", "unpatch"]

@@ -197,7 +197,7 @@ class DecoderLayer(nn.Module):
 class LinearCrossEntropy(nn.Module):
     """The loss of a language model's head without its logits: coda.linear_cross_entropy.
 
-    Usable where torch.nn.CrossEntropyLoss behind a torch.nn.Linear would be, which gives its weight;
+    Usable where torch.nn.CrossEntropyLoss behind a torch.nn.Linear would be, whose weight it takes;
     options as those of coda.linear_cross_entropy.
     """
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 import unfused_layer
 from error_rule import check_errors
+from operator_calls import Calls
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -152,28 +153,6 @@ def test_gated_mlp(policy):
     assert torch.equal(again, got["out"])
 
 
-class Calls:
-    """Which operators of coda ran while it was on."""
-
-    def __enter__(self):
-        from torch.utils._python_dispatch import TorchDispatchMode
-
-        self.names = names = []
-
-        class Mode(TorchDispatchMode):
-            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-                if func.namespace == "coda":
-                    names.append(func.__name__.removesuffix(".default"))
-                return func(*args, **(kwargs or {}))
-
-        self.mode = Mode()
-        self.mode.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self.mode.__exit__(*error)
-
-
 @pytest.mark.parametrize("policy", ["activation", "block"])
 def test_frozen_weights_cost_no_gemm(policy):
     problem = Problem()
@@ -206,7 +185,8 @@ def test_one_gemm_for_the_weights_of_a_norm():
         "linear",
     ]
     assert calls.names[len(forward) :] == [
-        "linear_swiglu_backward", "linear_weight_grad", "linear_norm_backward", "linear_weight_grad",
+        "linear_swiglu_backward", "linear_weight_grad",
+        "linear_norm_backward", "linear_weight_grad",
         "linear", "linear_weight_grad",
         "rope_backward", "linear_norm_backward", "linear_weight_grad",
     ]  # fmt: skip

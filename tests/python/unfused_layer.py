@@ -1,4 +1,4 @@
-"""A decoder layer outside attention, operator by operator, in any type: fp64 is the exact result."""
+"""A decoder layer outside attention, operator by operator, in any type: in fp64 it is exact."""
 
 import torch
 import torch.nn.functional as F
