@@ -23,7 +23,7 @@ LIMIT = 240  # seconds for all ways of one number of processes
 @pytest.fixture(scope="module", params=[2, 4], ids=["2 processes", "4 processes"])
 def trained(request, tmp_path_factory) -> tuple[Path, dict]:
     folder = tmp_path_factory.mktemp(f"{request.param}_processes")
-    environment = dict(os.environ, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
     command = [sys.executable, worker.__file__]
     processes = [
         subprocess.Popen(

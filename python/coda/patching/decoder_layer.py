@@ -92,7 +92,8 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
         activation=patched.activation,
         recompute=recompute,
     )
-    return out.view(batch, tokens, width).to(hidden.dtype)
+    # No view in autograd's eyes: FSDP2 warns of layers that return one.
+    return torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
 
 
 def _head_norms(attention: Any) -> dict[str, Any]:
