@@ -15,6 +15,8 @@ from torch._C import (  # type: ignore[attr-defined]
     _AutoDispatchBelowAutograd,
 )
 
+from coda.operators.errors import refuse_sharded
+
 Kernel = Callable[..., Any]
 
 
@@ -34,11 +36,17 @@ PLAIN = PlainKeysets()
 def below_autograd(operator: torch._ops.OpOverload, kernel: Kernel) -> Kernel:
     """(keyset, values) -> the operator's result, from what stands behind autograd."""
 
+    arguments = [argument.name for argument in operator._schema.arguments]
+
     def call(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
         if PLAIN[keyset.raw_repr()]:
             return kernel(*values)
-        with _AutoDispatchBelowAutograd():
-            return operator.redispatch(keyset & _after_autograd_keyset, *values)
+        try:
+            with _AutoDispatchBelowAutograd():
+                return operator.redispatch(keyset & _after_autograd_keyset, *values)
+        except RuntimeError:
+            refuse_sharded(operator._opname, arguments, values)
+            raise
 
     return call
 

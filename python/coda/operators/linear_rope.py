@@ -87,7 +87,7 @@ def linear_rope(
     of cos, sin [positions, head_dim/2], or factors of inv_freq [head_dim/2] fp32;
     squares [parts, M], q_norm, k_norm [head_dim]
     -> q, k, v [M, H_i·head_dim]; with q_norm and keep, zq and zk: q and k before their norm."""
-    check_rotation(cos, inv_freq)
+    check_rotation(head_dim, cos, inv_freq)
     biased = q_bias is not None or k_bias is not None or v_bias is not None
     q, k, v, zq, zk = fake(
         x, q_weight, k_weight, v_weight, head_dim, positions, q_norm=q_norm, keep=keep

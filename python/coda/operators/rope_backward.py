@@ -29,8 +29,10 @@ NO_PARTIALS = (None,) * 5
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
-def check_rotation(cos: Tensor | None, inv_freq: Tensor | None) -> None:
-    """One way to say how far a position turns."""
+def check_rotation(head_dim: int, cos: Tensor | None, inv_freq: Tensor | None) -> None:
+    """Heads have halves, and there is one way to say how far a position turns."""
+    if head_dim < 2:
+        raise ValueError(f"head_dim: expected an even number from 2 on, got {head_dim}")
     if (cos is None) is (inv_freq is None):
         got = "neither" if cos is None else "both"
         raise ValueError(f"cos, sin, inv_freq: expected tables or frequencies, got {got}")
@@ -100,7 +102,7 @@ def rope_backward(
     """Arguments as linear_rope's; dq, q and so on [M, H_i·head_dim], q and k before their norm
     where there is one -> dzq, dzk, dzv [M, H_i·head_dim], sums [Hq + 2·Hkv, M] fp32,
     and the gradients of biases and norms, in their types."""
-    check_rotation(cos, inv_freq)
+    check_rotation(head_dim, cos, inv_freq)
     given = (q_bias, k_bias, v_bias, q_norm, k_norm)
     made = fake(dq, dk, dv, q, k, v, head_dim, positions, squares, epsilon, width, None, None, None,
                 *given)  # fmt: skip
