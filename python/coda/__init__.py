@@ -8,13 +8,18 @@ was found.
 """
 
 import importlib.util
+import sys
 
 from coda import library
 from coda.version import __version__
 
 __all__ = ["__version__", "library"]
 
-if importlib.util.find_spec("torch") is not None:
+# Python imports a package before it runs it, under this name: `python -m coda info` must be able
+# to say why the rest cannot be imported.
+being_run = sys.argv[:1] == ["-m"]
+
+if importlib.util.find_spec("torch") is not None and not being_run:
     from coda import nn, operators
     from coda.loss import linear_cross_entropy
     from coda.patching import patch, unpatch

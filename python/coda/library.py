@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from coda import _native
 from coda.version import __version__
 
 VARIABLE = "CODA_LIBRARY"
@@ -53,6 +52,8 @@ def check_version(path: Path, found: str, expected: str = __version__) -> None:
 @cache
 def load() -> Library:
     """Opens libcoda once. ImportError where it is missing, damaged or of another version."""
+    from coda import _native  # which may be missing where `python -m coda info` asks
+
     path = find()
     try:
         version, commit = _native.load(str(path))

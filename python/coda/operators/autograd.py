@@ -15,19 +15,38 @@ from torch._C import (  # type: ignore[attr-defined]
     _AutoDispatchBelowAutograd,
 )
 
+from coda.operators.errors import refuse_sharded
+
 Kernel = Callable[..., Any]
-PLAIN = (DispatchKey.CPU, DispatchKey.CUDA)  # no mode, no tensor subclass, no transform is active
+
+
+class PlainKeysets(dict[int, bool]):
+    """By a keyset's bits: whether nothing is left between autograd and the kernel, no mode, no
+    tensor subclass, no transform."""
+
+    def __missing__(self, bits: int) -> bool:
+        rest = torch._C.DispatchKeySet.from_raw_repr(bits) & _after_autograd_keyset
+        self[bits] = rest.highestPriorityTypeId() in (DispatchKey.CPU, DispatchKey.CUDA)
+        return self[bits]
+
+
+PLAIN = PlainKeysets()
 
 
 def below_autograd(operator: torch._ops.OpOverload, kernel: Kernel) -> Kernel:
     """(keyset, values) -> the operator's result, from what stands behind autograd."""
 
+    arguments = [argument.name for argument in operator._schema.arguments]
+
     def call(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
-        rest = keyset & _after_autograd_keyset
-        if rest.highestPriorityTypeId() in PLAIN:
+        if PLAIN[keyset.raw_repr()]:
             return kernel(*values)
-        with _AutoDispatchBelowAutograd():
-            return operator.redispatch(rest, *values)
+        try:
+            with _AutoDispatchBelowAutograd():
+                return operator.redispatch(keyset & _after_autograd_keyset, *values)
+        except RuntimeError:
+            refuse_sharded(operator._opname, arguments, values)
+            raise
 
     return call
 

@@ -27,9 +27,9 @@ def fake_norm(
     table: Tensor, tokens: Tensor, gamma: Tensor | None = None, dtype: torch.dtype | None = None
 ) -> Outputs:
     rows, columns = tokens.shape[0], table.shape[1]
-    scaled = nothing(table) if gamma is None else table.new_empty((rows, columns))
-    squares = table.new_empty((parts(columns), rows), dtype=torch.float32)
-    return table.new_empty((rows, columns), dtype=dtype), scaled, squares
+    scaled = nothing(table) if gamma is None else table.new_empty(rows, columns)
+    squares = table.new_empty(parts(columns), rows, dtype=torch.float32)
+    return table.new_empty(rows, columns, dtype=dtype), scaled, squares
 
 
 def embedding_norm(
@@ -77,7 +77,7 @@ def backward(
 def fake_backward(
     dx: Tensor, tokens: Tensor, rows: int, dtype: torch.dtype | None = None
 ) -> Tensor:
-    return dx.new_empty((rows, dx.shape[1]), dtype=dtype)
+    return dx.new_empty(rows, dx.shape[1], dtype=dtype)
 
 
 def embedding_backward(

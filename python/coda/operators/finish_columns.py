@@ -14,7 +14,7 @@ HANDLE = declare("finish_columns", "", "", "partials", "out")
 
 
 def fake(partials: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    return partials.new_empty((partials.shape[1],), dtype=dtype)
+    return partials.new_empty(partials.shape[1], dtype=dtype)
 
 
 def finish(partials: Tensor, out: Tensor) -> None:

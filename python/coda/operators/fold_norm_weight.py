@@ -13,7 +13,7 @@ HANDLE = declare("fold_norm_weight", "", "", "weight", "gamma", "out")
 
 
 def fake(weight: Tensor, gamma: Tensor) -> Tensor:
-    return weight.new_empty((weight.shape[0], weight.shape[1]))
+    return weight.new_empty(weight.shape[0], weight.shape[1])
 
 
 def fold_norm_weight(weight: Tensor, gamma: Tensor) -> Tensor:

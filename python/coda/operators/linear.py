@@ -8,7 +8,12 @@ from torch import Tensor
 from coda import _native
 from coda.operators import linear_weight_grad
 from coda.operators.registration import declare, define
-from coda.operators.row_factor import dots_of, squares_gradient, times_row_factor
+from coda.operators.row_factor import (
+    dots_of,
+    row_factor_values,
+    squares_gradient,
+    times_row_factor,
+)
 from coda.operators.variants import variant_into
 
 SCHEMA = (
@@ -34,12 +39,10 @@ def linear(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """x [M, K], weight [N, K], bias [N], squares [parts, M], c [M, N] -> out [M, N]."""
-    out = x.new_empty((x.shape[0], weight.shape[0]), dtype=dtype)
+    out = x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
     variant = variant_into(x.dtype, dtype)
-    if squares is None:
-        _native.run(HANDLE, variant, x, weight, bias, None, None, None, c, alpha, beta, out)
-    else:
-        _native.run(HANDLE, variant, x, weight, bias, squares, epsilon, width, c, alpha, beta, out)
+    norm = row_factor_values(squares, epsilon, width)
+    _native.run(HANDLE, variant, x, weight, bias, *norm, c, alpha, beta, out)
     return out
 
 
@@ -55,7 +58,7 @@ def fake(
     beta: float = 1.0,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    return x.new_empty((x.shape[0], weight.shape[0]), dtype=dtype)
+    return x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
 
 
 def save(

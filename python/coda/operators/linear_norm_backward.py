@@ -34,9 +34,10 @@ def fake(
     gamma: Tensor | None = None,
     scaled: bool = False,
 ) -> Outputs:
-    shape = (x.shape[0], x.shape[1])
-    multiplied = dz[0].new_empty(shape) if scaled else nothing(dz[0])
-    return x.new_empty(shape), multiplied, nothing(x) if gamma is None else gamma.new_empty(shape[1:])
+    rows, columns = x.shape[0], x.shape[1]
+    multiplied = dz[0].new_empty(rows, columns) if scaled else nothing(dz[0])
+    dgamma = nothing(x) if gamma is None else gamma.new_empty(columns)
+    return x.new_empty(rows, columns), multiplied, dgamma
 
 
 def linear_norm_backward(
@@ -59,7 +60,7 @@ def linear_norm_backward(
     width = x.shape[1]
     partials = None
     if gamma is not None:
-        partials = x.new_empty((parts(x.shape[0]), width), dtype=torch.float32)
+        partials = x.new_empty(parts(x.shape[0]), width, dtype=torch.float32)
     _native.run(
         HANDLE, variant_on_stream(gamma, dz[0].dtype, x.dtype), dz, weights, x, squares, epsilon,
         width, dots, width, dx_in, gamma, dx, multiplied if scaled else None, partials,

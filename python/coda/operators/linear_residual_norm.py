@@ -30,9 +30,9 @@ def fake(
     bias: Tensor | None = None,
 ) -> Outputs:
     rows, columns = x.shape[0], weight.shape[0]
-    out = residual.new_empty((rows, columns))
-    scaled = nothing(x) if gamma is None else x.new_empty((rows, columns))
-    return out, scaled, x.new_empty((parts(columns), rows), dtype=torch.float32)
+    out = residual.new_empty(rows, columns)
+    scaled = nothing(x) if gamma is None else x.new_empty(rows, columns)
+    return out, scaled, x.new_empty(parts(columns), rows, dtype=torch.float32)
 
 
 def linear_residual_norm(

@@ -9,8 +9,8 @@ from torch import Tensor
 from coda import _native
 from coda.operators import linear, linear_weight_grad, rope_backward
 from coda.operators.registration import declare, define
-from coda.operators.rotation import all_or_none, check_rotation
-from coda.operators.row_factor import squares_gradient
+from coda.operators.rope_backward import check_rotation
+from coda.operators.row_factor import row_factor_values, squares_gradient
 from coda.operators.variants import NAMES, nothing
 
 SCHEMA = (
@@ -53,11 +53,12 @@ def fake(
     scale: float = 1.0,
     keep: bool = True,
 ) -> Outputs:
-    rows, columns = x.shape[0], [w.shape[0] for w in (q_weight, k_weight, v_weight)]
-    q, k, v = (x.new_empty((rows, n)) for n in columns)
+    rows, columns = x.shape[0], q_weight.shape[0]
+    q = x.new_empty(rows, columns)
+    k, v = x.new_empty(rows, k_weight.shape[0]), x.new_empty(rows, v_weight.shape[0])
     if q_norm is None or not keep:
         return q, k, v, nothing(x), nothing(x)
-    return q, k, v, x.new_empty((rows, columns[0])), x.new_empty((rows, columns[1]))
+    return q, k, v, x.new_empty(rows, columns), x.new_empty(rows, k.shape[1])
 
 
 def linear_rope(
@@ -86,18 +87,17 @@ def linear_rope(
     of cos, sin [positions, head_dim/2], or factors of inv_freq [head_dim/2] fp32;
     squares [parts, M], q_norm, k_norm [head_dim]
     -> q, k, v [M, H_i·head_dim]; with q_norm and keep, zq and zk: q and k before their norm."""
-    check_rotation(cos, sin, inv_freq)
-    biased = all_or_none("q_bias, k_bias, v_bias", (q_bias, k_bias, v_bias))
-    normed = all_or_none("q_norm, k_norm", (q_norm, k_norm))
+    check_rotation(head_dim, cos, inv_freq)
+    biased = q_bias is not None or k_bias is not None or v_bias is not None
     q, k, v, zq, zk = fake(
         x, q_weight, k_weight, v_weight, head_dim, positions, q_norm=q_norm, keep=keep
     )
     values = (
         x, (head_dim, q_weight, k_weight, v_weight), positions, None if cos is None else (cos, sin),
-        inv_freq, *((None, None, None) if squares is None else (squares, epsilon, width)),
+        inv_freq, *row_factor_values(squares, epsilon, width),
         (q_bias, k_bias, v_bias) if biased else None, scale, (q, k, v),
     )  # fmt: skip
-    if normed:
+    if q_norm is not None or k_norm is not None:
         z = (zq, zk, torch.empty_like(v)) if keep else None
         variant = NAMES[x.dtype] + "-norm"
         _native.run(NORM_HANDLE, variant, *values, q_norm, k_norm, norm_epsilon, z)

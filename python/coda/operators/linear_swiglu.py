@@ -9,7 +9,12 @@ from torch import Tensor
 from coda import _native
 from coda.operators import linear, linear_weight_grad
 from coda.operators.registration import declare, define
-from coda.operators.row_factor import dots_of, squares_gradient, times_row_factor
+from coda.operators.row_factor import (
+    dots_of,
+    row_factor_values,
+    squares_gradient,
+    times_row_factor,
+)
 from coda.operators.variants import NAMES, nothing
 
 SCHEMA = (
@@ -56,10 +61,11 @@ def fake(
     activation: str = "silu",
     keep: bool = True,
 ) -> Outputs:
-    shape = (x.shape[0], gate_weight.shape[0])
+    rows, columns = x.shape[0], gate_weight.shape[0]
+    out = x.new_empty(rows, columns)
     if not keep:
-        return x.new_empty(shape), nothing(x), nothing(x)
-    return x.new_empty(shape), x.new_empty(shape), x.new_empty(shape)
+        return out, nothing(x), nothing(x)
+    return out, x.new_empty(rows, columns), x.new_empty(rows, columns)
 
 
 def linear_swiglu(
@@ -79,7 +85,7 @@ def linear_swiglu(
     """
     number = activation_number(activation)
     out, gate, up = fake(x, gate_weight, up_weight, keep=keep)
-    norm = (None, None, None) if squares is None else (squares, epsilon, width)
+    norm = row_factor_values(squares, epsilon, width)
     kept = (gate, up) if keep else (None, None)
     _native.run(HANDLE, NAMES[x.dtype], x, (gate_weight, up_weight), *norm, number, *kept, out)
     return out, gate, up

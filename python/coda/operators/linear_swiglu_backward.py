@@ -7,6 +7,7 @@ from torch import Tensor
 from coda import _native
 from coda.operators.linear_swiglu import activation_number
 from coda.operators.registration import declare, define
+from coda.operators.row_factor import row_factor_values
 from coda.operators.variants import NAMES, nothing, parts
 
 SCHEMA = (
@@ -33,10 +34,11 @@ def fake(
     recompute: bool = False,
 ) -> Outputs:
     rows, columns = dy.shape[0], down_weight.shape[1]
-    dgate, dup = dy.new_empty((rows, columns)), dy.new_empty((rows, columns))
-    out = dy.new_empty((rows, columns)) if recompute else nothing(dy)
-    shape = (0,) if squares is None else (parts(columns), rows)
-    return dgate, dup, out, dy.new_empty(shape, dtype=torch.float32)
+    dgate, dup = dy.new_empty(rows, columns), dy.new_empty(rows, columns)
+    out = dy.new_empty(rows, columns) if recompute else nothing(dy)
+    if squares is None:
+        return dgate, dup, out, dy.new_empty(0, dtype=torch.float32)
+    return dgate, dup, out, dy.new_empty(parts(columns), rows, dtype=torch.float32)
 
 
 def linear_swiglu_backward(
@@ -55,7 +57,7 @@ def linear_swiglu_backward(
     dots [⌈F/64⌉, M] fp32, for linear_norm_backward."""
     number = activation_number(activation)
     dgate, dup, out, dots = fake(dy, down_weight, gate, up, squares, recompute=recompute)
-    norm = (None, None, None) if squares is None else (squares, epsilon, width)
+    norm = row_factor_values(squares, epsilon, width)
     _native.run(
         HANDLE, NAMES[dy.dtype], dy, down_weight, gate, up, *norm, number, dgate, dup,
         out if recompute else None, None if squares is None else dots,

@@ -17,7 +17,7 @@ def fake(
     dz: list[Tensor], x: Tensor, dtype: torch.dtype | None = None, alpha: float = 1.0
 ) -> Tensor:
     rows = sum([part.shape[1] for part in dz])
-    return x.new_empty((rows, x.shape[1]), dtype=dtype)
+    return x.new_empty(rows, x.shape[1], dtype=dtype)
 
 
 def linear_weight_grad(

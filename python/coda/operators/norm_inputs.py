@@ -17,8 +17,8 @@ HANDLE = declare("norm_inputs", "", "", "x", "gamma", "scaled", "squares")
 
 def fake(x: Tensor, gamma: Tensor | None = None) -> tuple[Tensor, Tensor]:
     rows, columns = x.shape[0], x.shape[1]
-    scaled = nothing(x) if gamma is None else x.new_empty((rows, columns))
-    return scaled, x.new_empty((parts(columns), rows), dtype=torch.float32)
+    scaled = nothing(x) if gamma is None else x.new_empty(rows, columns)
+    return scaled, x.new_empty(parts(columns), rows, dtype=torch.float32)
 
 
 def norm_inputs(x: Tensor, gamma: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -25,7 +25,7 @@ AdamwOutputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def fake_square_sums(x: Tensor) -> Tensor:
-    return x.new_empty((x.shape[0],))
+    return x.new_empty(x.shape[0])
 
 
 def square_sums(x: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def square_sums_backward(ctx: Any, dsums: Tensor) -> tuple[Any, ...]:
 
 
 def fake_clip_factor(squares: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
-    return squares.new_empty((1,)), squares.new_empty((1,))
+    return squares.new_empty(1), squares.new_empty(1)
 
 
 def clip_factor(squares: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
@@ -69,9 +69,9 @@ def fake_adamw(
     decay: float = 0.0,
     dtype: torch.dtype | None = None,
 ) -> AdamwOutputs:
-    after = [t.new_empty((t.shape[0], t.shape[1])) for t in (master, m, v)]
+    after = [t.new_empty(t.shape[0], t.shape[1]) for t in (master, m, v)]
     weight = nothing(master) if dtype is None else after[0].to(dtype)
-    folded = nothing(master) if gamma is None else gamma.new_empty(after[0].shape)
+    folded = nothing(master) if gamma is None else gamma.new_empty(master.shape[0], master.shape[1])
     return (*after, weight, folded)  # type: ignore[return-value]
 
 

@@ -1,7 +1,6 @@
-"""What all operators share: registering them, and errors that name their arguments."""
+"""Registering operators: what they call, how they are recorded, what they refuse."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,10 +8,13 @@ from torch import Tensor
 
 from coda import _native, library
 from coda.operators.autograd import differentiable, not_differentiable
+from coda.operators.errors import PORT_NAMES, explain, refuse_devices, refuse_layout
 
 TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
-OTHER_KINDS = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU",
-               "QuantizedCPU", "QuantizedCUDA", "NestedTensorCPU", "NestedTensorCUDA")  # fmt: skip
+OTHER_LAYOUTS = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU",
+                 "QuantizedCPU", "QuantizedCUDA", "NestedTensorCPU", "NestedTensorCUDA")  # fmt: skip
+
+PYTORCHS_OWN = (torch.OutOfMemoryError, torch.AcceleratorError)  # which callers may wait for
 
 
 def connect() -> None:
@@ -42,75 +44,9 @@ def declare(operation: str, a: str, b: str, *ports: str) -> int:
     "port=name" where Python has another name for the port.
     """
     names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
+    names.update(zip(("B.first", "B.second"), names["B"].split("/")))
     names.update(port.split("=") for port in ports if "=" in port)
     return _native.declare(operation, a, b, *ports)
-
-
-PORT_NAMES: dict[str, dict[str, str]] = {}  # by operation: Python's name of a port or operand
-
-
-def tensors_in(arguments: Sequence[str], values: Sequence[Any]) -> Iterator[tuple[str, Tensor]]:
-    """The tensors among a call's values, each with its argument's name."""
-    for name, value in zip(arguments, values):
-        if isinstance(value, Tensor):
-            yield name, value
-        elif isinstance(value, list | tuple):
-            for i, part in enumerate(value):
-                if isinstance(part, Tensor):
-                    yield f"{name}[{i}]", part
-
-
-def described(value: Any) -> str:
-    if isinstance(value, Tensor):
-        kind = str(value.dtype).removeprefix("torch.")
-        return f"[{', '.join(map(str, value.shape))}] {kind} {value.device}"
-    if isinstance(value, list | tuple):
-        return f"({', '.join(map(described, value))})"
-    return repr(value)
-
-
-def explain(name: str, arguments: list[str], values: Sequence[Any], error: Exception) -> Exception:
-    """The error of a call in the words of its arguments, with what it was called with."""
-    call = ", ".join(f"{n} {described(v)}" for n, v in zip(arguments, values) if v is not None)
-    for argument, tensor in tensors_in(arguments, values):
-        if isinstance(error, KeyError) and tensor.dtype in error.args:
-            return TypeError(
-                f"coda::{name}: {argument}: expected bfloat16, float16 or float32, got "
-                f"{tensor.dtype}: convert it with .to(dtype); called with {call}"
-            )
-        if isinstance(error, IndexError) and tensor.dim() < 2:
-            return ValueError(
-                f"coda::{name}: {argument}: expected [rows, columns], got {described(tensor)}: "
-                f"make it a matrix with .reshape(rows, columns); called with {call}"
-            )
-    names = PORT_NAMES.get(name, {})
-    text = re.sub(r"argument '([\w.]+)'", lambda m: names.get(m[1], m[1]), str(error))
-    kind = type(error) if type(error) in (TypeError, ValueError) else RuntimeError
-    return kind(f"coda::{name}: {text.removeprefix(name + ': ')}; called with {call}")
-
-
-def refuse_devices(name: str, arguments: list[str], values: Sequence[Any]) -> None:
-    """Fake tensors of several devices, which no kernel sees."""
-    first: tuple[str, Tensor] | None = None
-    for argument, tensor in tensors_in(arguments, values):
-        first = first or (argument, tensor)
-        if tensor.device != first[1].device:
-            raise ValueError(
-                f"coda::{name}: {first[0]} is on {first[1].device}, {argument} on {tensor.device}: "
-                "expected one device, move one of them with .to(device)"
-            )
-
-
-def refuse_kind(name: str, arguments: list[str], values: Sequence[Any]) -> None:
-    """Tensors that are no plain blocks of memory."""
-    for argument, tensor in tensors_in(arguments, values):
-        if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
-            kind = "a quantized tensor" if tensor.is_quantized else str(tensor.layout)
-            kind = "a nested tensor" if tensor.is_nested else kind
-            raise TypeError(
-                f"coda::{name}: {argument}: expected a dense tensor, got {kind}: "
-                "convert it with .to_dense() or .dequantize()"
-            )
 
 
 def define(
@@ -131,6 +67,8 @@ def define(
         try:
             return kernel(*values)
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            if type(error) in PYTORCHS_OWN:
+                raise
             raise explain(name, arguments, values, error) from error
 
     def run_fake(*values: Any) -> Any:
@@ -141,12 +79,12 @@ def define(
             raise explain(name, arguments, values, error) from error
 
     def refuse(*values: Any) -> Any:
-        refuse_kind(name, arguments, values)
+        refuse_layout(name, arguments, values)
 
     for device in ("CPU", "CUDA"):
         LIBRARY.impl(name, run, device)
-    for kind in OTHER_KINDS:
-        LIBRARY.impl(name, refuse, kind)
+    for layout in OTHER_LAYOUTS:
+        LIBRARY.impl(name, refuse, layout)
     torch.library.register_fake(f"coda::{name}", run_fake, lib=LIBRARY)
     if save is None or backward is None:
         recorded = not_differentiable(operator, run)

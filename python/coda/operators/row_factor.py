@@ -6,6 +6,23 @@ squares [parts, M] are partial sums of x² over 64 columns each.
 from torch import Tensor
 
 
+def row_factor_values(
+    squares: Tensor | None, epsilon: float, width: int
+) -> tuple[Tensor | None, float | None, int | None]:
+    """What the ports rstd, rstd.epsilon and rstd.width get."""
+    if squares is None:
+        return NO_ROW_FACTOR
+    if width < 1:
+        raise ValueError(
+            f"width: expected the number of columns that squares are of, 1 or more, got {width}: "
+            "pass width=x.shape[1] of the RMSNorm's input"
+        )
+    return squares, epsilon, width
+
+
+NO_ROW_FACTOR = (None, None, None)
+
+
 def row_factor(squares: Tensor, epsilon: float, width: int) -> Tensor:
     """rstd [M], fp32."""
     return (squares.sum(0) / width + epsilon).rsqrt()
