@@ -91,6 +91,7 @@ class AttentionOutputs(torch.autograd.Function):
         x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
         keep = recompute != "block"
         x2, gate, up, a = mlp(x1, scaled, squares, weights, epsilon, activation, keep)
+        made: tuple[Tensor | None, ...]
         if recompute == "block":
             made = (x, None, None, None, None, None)
         elif recompute == "activation":
@@ -154,6 +155,7 @@ class GatedMlp(torch.autograd.Function):
         scaled, squares = ops.norm_inputs(x, norm)
         keep = recompute != "block"
         out, gate, up, a = mlp(x, scaled, squares, weights, epsilon, activation, keep)
+        made: tuple[Tensor | None, ...]
         if recompute == "block":
             made = (None, None, None, None, None)
         elif recompute == "activation":

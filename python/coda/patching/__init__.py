@@ -62,8 +62,10 @@ def patch(
             f"coda.patch: {type(model).__name__} has no decoder layer that coda covers; expected a "
             f"model of transformers: {SUPPORTED}"
         )
-    for module, patched in (*found, *heads):
-        _check_forward(module, patched.name)
+    for layer, state in found:
+        _check_forward(layer, state.name)
+    for head, top in heads:
+        _check_forward(head, top.name)
     if strict:
         for layer, state in found:
             _insist(options, state.name, unusual_part(layer, state))

@@ -87,7 +87,7 @@ def _stock_head(model: Any) -> bool:
     return reason is None or refused(patched.options, patched.name, reason)
 
 
-def _loss(hidden: Tensor, weight: Tensor, arguments: dict[str, Any]) -> Tensor:
+def _loss(hidden: Tensor, weight: Tensor, arguments: dict[str, Any]) -> Any:
     """ForCausalLMLoss: every token's hidden state [B, T, h] predicts the next label."""
     ignored = arguments.get("ignore_index", -100)
     labels = arguments.get("shift_labels")

@@ -79,7 +79,7 @@ def refused(patched: Any, name: str, reason: str) -> bool:
     return False
 
 
-def unusual_part(layer: nn.Module, patched: PatchedLayer) -> str | None:
+def unusual_part(layer: Any, patched: PatchedLayer) -> str | None:
     """The first thing about a layer's submodules that is not as transformers made it."""
     if _has_any_global_hook():
         return "there is a hook for all modules"
@@ -94,7 +94,6 @@ def unusual_part(layer: nn.Module, patched: PatchedLayer) -> str | None:
     if reason is not None:
         return reason
     attention, mlp = parts["self_attn"], parts["mlp"]
-    assert attention is not None and mlp is not None
     for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
         reason = reason or _unusual_linear(attention._modules, name)
     if family.normalises_heads:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from coda.layer import attention_inputs, attention_outputs
 from coda.patching.conditions import PatchedLayer, refused, stock_parts, unusable_type
@@ -106,7 +106,7 @@ def _head_norms(attention: Any) -> dict[str, Any]:
 
 def _attend(
     family: Family,
-    attention: nn.Module,
+    attention: Any,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -115,7 +115,7 @@ def _attend(
     """The model's own attention and cache: [B, T, Hq, d] of q, k, v [B, H, T, d]."""
     past = arguments.get(family.past_name)
     if past is not None:
-        extra = ()
+        extra: tuple[Any, ...] = ()
         if "cache_position" in family.attention_arguments:
             cos, sin = arguments["position_embeddings"]
             position = arguments.get("cache_position")

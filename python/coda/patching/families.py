@@ -54,14 +54,14 @@ class Family:
     def normalises_heads(self) -> bool:
         return self.name == "qwen3"
 
-    def attention_function(self, attention: nn.Module) -> Callable[..., Any]:
+    def attention_function(self, attention: Any) -> Callable[..., Any]:
         """What the attention module calls: SDPA, FlashAttention, flex, eager or the user's own."""
         implementation = attention.config._attn_implementation
         if implementation == "eager":
             return self.eager_attention
         return self.attention_functions[implementation]
 
-    def sliding_window(self, attention: nn.Module) -> dict[str, int | None]:
+    def sliding_window(self, attention: Any) -> dict[str, int | None]:
         """The argument that all but Llama give to the attention function."""
         if self.name == "llama":
             return {}
