@@ -41,9 +41,8 @@ def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
     if not stock_parts(layer):
         return False
     attention = layer.self_attn
-    config = attention.config
     reason = unusable_type(hidden, attention.q_proj.weight)
-    if reason is None and arguments.get("output_attentions", config.output_attentions):
+    if reason is None and arguments.get("output_attentions"):
         reason = "attention weights are asked for"
     if reason is None and embeddings[0].shape[-1] != attention.head_dim:
         reason = f"only {embeddings[0].shape[-1]} of {attention.head_dim} columns are rotated"
