@@ -63,10 +63,8 @@ def run(
         raise ValueError(f"reduction: expected one of {list(REDUCTIONS)}, got {reduction!r}")
     wanted = _native.cross_entropy_workspace_bytes(step, chunk, x, weight)
     workspace = x.new_empty(wanted // 8 + 32, dtype=torch.int64)  # 256 bytes for its alignment
-    _native.run_cross_entropy(
-        *(step, REDUCTIONS[reduction], chunk, ignore_index, softcap, z_loss, label_smoothing),
-        *(x, weight, target, loss, lse, dloss, dweight, dx, workspace),
-    )
+    numbers = (step, REDUCTIONS[reduction], chunk, ignore_index, softcap, z_loss, label_smoothing)
+    _native.run_cross_entropy(*numbers, x, weight, target, loss, lse, dloss, dweight, dx, workspace)
 
 
 def fake(
@@ -115,8 +113,6 @@ def linear_cross_entropy(
         run(WITH_GRADIENTS, rows, options, x, weight, target, loss, lse, None, *gradients)
     else:
         run(LOSS, 0, options, x, weight, target, loss, lse, None, None, None)
-    if reduction == "mean":  # of nothing: NaN, as everywhere in PyTorch
-        loss.masked_fill_((target == ignore_index).all(), float("nan"))
     return made
 
 
