@@ -83,8 +83,10 @@ OperandKind parse_operand(std::string text) {
 // another name for it.
 PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
   if (count < 3 || count - 3 > static_cast<Py_ssize_t>(kMaxPorts)) {
-    PyErr_Format(PyExc_TypeError, "declare: expected an operation, two operands and at most %zu "
-                 "ports", kMaxPorts);
+    PyErr_Format(PyExc_TypeError,
+                 "declare: expected an operation, two operands and at most %zu "
+                 "ports",
+                 kMaxPorts);
     return nullptr;
   }
   std::vector<std::string> texts;

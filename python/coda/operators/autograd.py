@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._C import (  # type: ignore[attr-defined]
+from torch._C import (
     DispatchKey,
     _after_autograd_keyset,
     _any_requires_grad,

@@ -115,7 +115,8 @@ def rope_backward(
         )
     _native.run(
         HANDLE, NAMES[q.dtype], dq, dk, dv, q, k, v, head_dim, positions,
-        *row_factor_values(squares, epsilon, width), cos, sin, inv_freq, *given, norm_epsilon, scale, *made[:4], *partials,
+        *row_factor_values(squares, epsilon, width), cos, sin, inv_freq, *given, norm_epsilon,
+        scale, *made[:4], *partials,
     )  # fmt: skip
     if partials is not NO_PARTIALS:
         for part, gradient in zip(partials, made[4:]):
