@@ -1,6 +1,6 @@
-// coda._native: runs operations of libcoda on torch tensors. A tensor is read through torch's DLPack
-// table, without torch's headers, and libcoda is opened at run time: one binary serves every torch
-// from 2.10 on and, with the limited API, every Python from 3.10 on.
+// coda._native: runs operations of libcoda on torch tensors. A tensor is read through torch's
+// DLPack table, without torch's headers, and libcoda is opened at run time: one binary serves every
+// torch from 2.10 on and, with the limited API, every Python from 3.10 on.
 #include <dlfcn.h>
 
 #include <cstring>
