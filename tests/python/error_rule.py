@@ -1,6 +1,6 @@
-"""The error rule (docs/numerics.md): a result's RMS and largest error against fp64 are at most twice
-those of the unfused computation by stock PyTorch in the same types, plus 2⁻²⁴·√K. Of few elements
-errors scatter, so the unfused computation's are taken over several draws of the same case."""
+"""The error rule (docs/numerics.md): a result's RMS and largest error against fp64 are at most
+twice those of the unfused computation by stock PyTorch in the same types, plus 2⁻²⁴·√K. Of few
+elements errors scatter, so the unfused computation's are taken over several draws of a case."""
 
 import sys
 from dataclasses import dataclass
