@@ -185,6 +185,17 @@ def test_types_without_programs(dtype):
         trained(coda.patch(model, strict=True), batch())
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_fp32_on_a_gpu():
+    model, inputs = coda.patch(tiny("llama", device="cuda")), batch(device="cuda")
+    with pytest.warns(UserWarning, match="fp32 on a GPU.*use torch.autocast"), Calls() as calls:
+        trained(model, inputs)
+    assert calls.names == []
+    with torch.autocast("cuda", torch.bfloat16), Calls() as calls:
+        model(**inputs)
+    assert calls.names.count("linear_rope") == 2
+
+
 def test_attention_weights():
     model = coda.patch(tiny("llama", attn_implementation="eager"))
     with pytest.warns(UserWarning, match="attention weights are asked for"):

@@ -28,7 +28,13 @@ SIZES = {
 }
 
 
-def tiny(family: str, dtype: torch.dtype = torch.float32, seed: int = 0, **options) -> nn.Module:
+def tiny(
+    family: str,
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+    device: str = "cpu",
+    **options,
+) -> nn.Module:
     """A model in training mode. Norms' weights and biases are not what they are initialised to."""
     torch.manual_seed(seed)
     config = CONFIGS[family](**{**SIZES, **options})
@@ -41,18 +47,20 @@ def tiny(family: str, dtype: torch.dtype = torch.float32, seed: int = 0, **optio
                 parameter.normal_(1, 0.2)
             else:
                 parameter.mul_(3)  # so that a layer changes what it gets
-    return model.to(dtype).train()
+    return model.to(device, dtype).train()
 
 
 def batch(
-    sequences: int = 2, tokens: int = 65, padded: int = 0, seed: int = 1
+    sequences: int = 2, tokens: int = 65, padded: int = 0, seed: int = 1, device: str = "cpu"
 ) -> dict[str, Tensor]:
     """Tokens with labels; the first `padded` tokens of the first sequence are padding."""
     draw = torch.Generator().manual_seed(seed)
     ids = torch.randint(3, SIZES["vocab_size"], (sequences, tokens), generator=draw)
     mask = torch.ones_like(ids)
     mask[0, :padded] = 0
-    return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, -100)}
+    labels = ids.masked_fill(mask == 0, -100)
+    inputs = {"input_ids": ids, "attention_mask": mask, "labels": labels}
+    return {name: tensor.to(device) for name, tensor in inputs.items()}
 
 
 def gradients(model: nn.Module, loss: Tensor) -> dict[str, Tensor]:
