@@ -1,5 +1,5 @@
-"""Host time of the Python operators, called with tensors of no rows: nothing is computed, and what is
-left is dispatch, allocation and libcoda's checks (on a GPU with 64 rows, launches among them).
+"""Host time of the Python operators, called with tensors of no rows: nothing is computed, and what
+is left is dispatch, allocation and libcoda's checks (on a GPU with 64 rows, launches among them).
 
     python bench/overhead.py [--device cuda] [--json runs/overhead.json]
 
@@ -85,7 +85,6 @@ def parts_of(module: Any, arguments: tuple[Any, ...]) -> dict[str, Callable[[], 
         a.detach().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
         for a in arguments
     )
-
 
     return {
         "operator": lambda: operator(*arguments),

@@ -104,7 +104,7 @@ typedef struct coda_port {
 typedef enum coda_loss_reduction {
   CODA_LOSS_NONE = 0, /* a loss for every row */
   CODA_LOSS_SUM = 1,
-  CODA_LOSS_MEAN = 2 /* over the rows that are not ignored */
+  CODA_LOSS_MEAN = 2 /* over the rows that are not ignored; NaN where all are */
 } coda_loss_reduction;
 
 typedef enum coda_cross_entropy_step {

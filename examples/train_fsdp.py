@@ -2,11 +2,12 @@
 
     torchrun --nproc-per-node 8 examples/train_fsdp.py --model DIR --data text.txt --out runs/mine
 
-DIR holds a transformers model (Llama, Mistral, Qwen2, Qwen3) with its tokenizer; `--model tiny` is a
-small random Llama on bytes, for which two processes on a CPU are enough. Parameters are bf16 where
-they are computed with, fp32 in the optimizer; gradients are added up in fp32. Run again with the same
---out, on any number of processes, it goes on from the last checkpoint. Over several machines give
-torchrun --nnodes and --rdzv-endpoint, and put --out on a file system that all of them see.
+DIR holds a transformers model (Llama, Mistral, Qwen2, Qwen3) with its tokenizer; `--model tiny` is
+a small random Llama on bytes, for which two processes on a CPU are enough. Parameters are bf16
+where they are computed with, fp32 in the optimizer; gradients are added up in fp32. Run again with
+the same --out, on any number of processes, it goes on from the last checkpoint. Over several
+machines give torchrun --nnodes and --rdzv-endpoint, and put --out on a file system that all of them
+see.
 """
 
 import argparse

@@ -19,7 +19,8 @@ struct Target;  // coda/plan/cuda.h
 
 namespace coda::catalogue {
 
-enum class LossReduction { kNone, kSum, kMean };  // mean: over the rows that are not ignored
+// Mean: over the rows that are not ignored; where all are, NaN with gradients of zero.
+enum class LossReduction { kNone, kSum, kMean };
 
 struct CrossEntropyOptions {
   float soft_cap = 0;   // c of ẑ = c·tanh(z/c); 0: none

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-Value = Tensor | Sequence[Tensor] | tuple[int | Tensor, ...] | float | None
+Value = Tensor | Sequence[int | Tensor | None] | float | None
 
 def load(path: str) -> tuple[str, str]: ...
 def use_torch(

@@ -195,6 +195,13 @@ bool Call::tensor(const std::string& name, PyObject* object, bool is_operand, bo
   coda_tensor& out = tensors_[tensor_count_++];
   dlpack::Tensor view{};
   if (!view_of(name, object, view)) return false;
+  if (is_operand && view.dimensions != 2) {
+    PyErr_Format(PyExc_ValueError,
+                 "%s: expected [rows, columns], got %d dimensions: make it a matrix with "
+                 ".reshape(rows, columns)",
+                 name.c_str(), static_cast<int>(view.dimensions));
+    return false;
+  }
   if (!fill(view, is_operand, out)) {
     PyObject* copy = PyObject_CallFunctionObjArgs(torch.copy, object, nullptr);
     if (copy == nullptr) return false;

@@ -1,5 +1,5 @@
-// The parts of DLPack that a tensor is read through: the layouts of the DLPack specification, and the
-// table of functions that torch.Tensor.__dlpack_c_exchange_api__ holds (DLPack 1.2 and later).
+// The parts of DLPack that a tensor is read through: the layouts of the DLPack specification, and
+// the table of functions that torch.Tensor.__dlpack_c_exchange_api__ holds (DLPack 1.2 and later).
 #pragma once
 #include <cstdint>
 

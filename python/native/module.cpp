@@ -1,6 +1,6 @@
-// coda._native: runs operations of libcoda on torch tensors. A tensor is read through torch's DLPack
-// table, without torch's headers, and libcoda is opened at run time: one binary serves every torch
-// from 2.10 on and, with the limited API, every Python from 3.10 on.
+// coda._native: runs operations of libcoda on torch tensors. A tensor is read through torch's
+// DLPack table, without torch's headers, and libcoda is opened at run time: one binary serves every
+// torch from 2.10 on and, with the limited API, every Python from 3.10 on.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -86,8 +86,10 @@ OperandKind parse_operand(std::string text) {
 // another name for it.
 PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
   if (count < 3 || count - 3 > static_cast<Py_ssize_t>(kMaxPorts)) {
-    PyErr_Format(PyExc_TypeError, "declare: expected an operation, two operands and at most %zu "
-                 "ports", kMaxPorts);
+    PyErr_Format(PyExc_TypeError,
+                 "declare: expected an operation, two operands and at most %zu "
+                 "ports",
+                 kMaxPorts);
     return nullptr;
   }
   std::vector<std::string> texts;

@@ -12,8 +12,6 @@ from cases import EPSILON, normal
 from error_rule import Draw
 from torch import Tensor
 
-import coda  # noqa: F401: registers the operators
-
 OPS = torch.ops.coda
 M, H, FFN, HEAD_DIM = 37, 136, 72, 16
 Tensors = dict[str, Tensor]

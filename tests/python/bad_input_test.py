@@ -1,5 +1,5 @@
-"""What the operators refuse: one exception of the right type that names the argument and what to do,
-and nothing is changed."""
+"""What the operators refuse: one exception of the right type that names the argument and the
+remedy, and nothing is changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-import coda
 from coda import library
 from coda.operators import registration
 
@@ -120,7 +119,7 @@ CASES = [
     Bad(swiglu_backward, {"dy": ones(M, K, dtype=torch.float16)}, ValueError, r"fp16"),
     # shapes
     Bad(linear, {"x": ones(2, M, K)}, ValueError, r"x: expected .*3 dimensions: .*flatten"),
-    Bad(linear, {"x": ones(K)}, ValueError, r"out: expected|x: expected"),
+    Bad(linear, {"x": ones(K)}, ValueError, r"x: expected \[rows, columns\], got 1 .*reshape"),
     Bad(linear, {"x": torch.tensor(1.0)}, ValueError, r"x: expected \[rows, columns\].*reshape"),
     Bad(linear, {"weight": ones(N, K + 1)}, ValueError,
         r"weight: expected a contraction of 64 as in A, got 65"),
@@ -160,7 +159,7 @@ CASES = [
     Bad(adamw, {"gradient": ones(8, K + 1)}, ValueError, r"gradient: expected .*64"),
     # kinds of tensors
     Bad(linear, {"x": torch.eye(M, K).to_sparse()}, TypeError, r"x: expected a dense.*to_dense"),
-    Bad(linear, {"weight": torch.eye(N, K).to_sparse_csr()}, TypeError, r"weight: expected a dense"),
+    Bad(linear, {"weight": torch.eye(N, K).to_sparse_csr()}, TypeError, r"weight: .*to_dense"),
     Bad(linear, {"x": torch.quantize_per_tensor(ones(M, K), 0.1, 0, torch.qint8)}, TypeError,
         r"x: expected a dense.*dequantize"),
 ]  # fmt: skip

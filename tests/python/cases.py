@@ -117,7 +117,9 @@ def row_cases(dtype: torch.dtype, device: str, m: int, h: int) -> list[Case]:
     return [
         Case("norm_inputs", {"x": x, "gamma": gamma}, h),
         Case("norm_inputs", {"x": x}, h),
-        Case("embedding_norm", {"table": normal(7, h, **kind), "tokens": tokens, "gamma": gamma}, m),
+        Case(
+            "embedding_norm", {"table": normal(7, h, **kind), "tokens": tokens, "gamma": gamma}, m
+        ),
         Case("fold_norm_weight", {"weight": x, "gamma": gamma}, m),
     ]
 
@@ -127,7 +129,9 @@ def fp32_cases(device: str, m: int, h: int) -> list[Case]:
     return [Case("finish_columns", {"partials": x}, m), Case("square_sums", {"x": x}, h)]
 
 
-def all_cases(dtype: torch.dtype, device: str, m: int = 37, n: int = 72, k: int = 136) -> list[Case]:
+def all_cases(
+    dtype: torch.dtype, device: str, m: int = 37, n: int = 72, k: int = 136
+) -> list[Case]:
     """n and k: multiples of 8, as rows on a GPU begin at multiples of 16 bytes."""
     cases = [
         linear_case(dtype, device, m, n, k),

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+import coda  # noqa: F401 (registers the operators)
+
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 
 

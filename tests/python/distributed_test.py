@@ -74,7 +74,8 @@ def exact_loss(p: dict[str, nn.Parameter], tokens: Tensor, epsilon: float) -> Te
         return x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt() * p[f"{name}.weight"]
 
     def project(x: Tensor, name: str, count: int, rotated: bool = True) -> Tensor:
-        z = (x @ p[f"{name}.weight"].T).unflatten(-1, (count, d)).transpose(1, 2)  # [B, heads, T, d]
+        """[B, heads, T, d]"""
+        z = (x @ p[f"{name}.weight"].T).unflatten(-1, (count, d)).transpose(1, 2)
         if rotated:
             z = torch.complex(z[..., : d // 2], z[..., d // 2 :]) * turn
             z = torch.cat((z.real, z.imag), -1)

@@ -119,9 +119,7 @@ def full(tensor: Tensor) -> Tensor:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    return {
-        name.removeprefix("module."): full(value) for name, value in model.named_parameters()
-    }
+    return {name.removeprefix("module."): full(value) for name, value in model.named_parameters()}
 
 
 def train(way: Way, fused: bool) -> tuple[nn.Module, torch.optim.Optimizer, dict[str, Any]]:

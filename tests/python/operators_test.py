@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-import coda  # noqa: F401: registers the operators
-
 OPS = torch.ops.coda
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 DRAWS = 8
@@ -146,8 +144,9 @@ def test_stream_in_fp32(device: str) -> None:
 
 def test_views_are_read_as_they_are(device: str) -> None:
     """Either major, rows with a pitch, an expanded gradient, every other column."""
-    x, w = normal(48, 64, dtype=torch.bfloat16, device=device), normal(
-        64, 64, dtype=torch.bfloat16, device=device
+    x, w = (
+        normal(48, 64, dtype=torch.bfloat16, device=device),
+        normal(64, 64, dtype=torch.bfloat16, device=device),
     )
     expected = OPS.linear(x, w)
     wide = torch.cat([x, x], 1)

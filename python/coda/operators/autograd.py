@@ -1,6 +1,6 @@
 """The kernels that record operators for the backward pass.
 
-They do what torch.library.register_autograd's do, in a fraction of the time: 11 instead of 60 µs
+They do what torch.library.register_autograd's do, in a fraction of the time: 13 instead of 42 µs
 for a call that is recorded.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._C import (  # type: ignore[attr-defined]
+from torch._C import (
     DispatchKey,
     _after_autograd_keyset,
     _any_requires_grad,

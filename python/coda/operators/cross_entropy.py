@@ -44,21 +44,42 @@ def columns_at_a_time(chunk: int, rows: int, vocabulary: int) -> int:
     return max(-(-logits // max(rows, 1) // 128) * 128, 128)
 
 
-def run(step, chunk, options, x, weight, target, loss, lse, dloss, dweight, dx) -> None:
+def run(
+    step: int,
+    chunk: int,
+    options: tuple[int, str, float, float, float],
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    loss: Tensor | None,
+    lse: Tensor,
+    dloss: Tensor | None,
+    dweight: Tensor | None,
+    dx: Tensor | None,
+) -> None:
     """A step of libcoda. options: from ignore_index to softcap."""
     ignore_index, reduction, z_loss, label_smoothing, softcap = options
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction: expected one of {list(REDUCTIONS)}, got {reduction!r}")
     wanted = _native.cross_entropy_workspace_bytes(step, chunk, x, weight)
     workspace = x.new_empty(wanted // 8 + 32, dtype=torch.int64)  # 256 bytes for its alignment
-    _native.run_cross_entropy(
-        *(step, REDUCTIONS[reduction], chunk, ignore_index, softcap, z_loss, label_smoothing),
-        *(x, weight, target, loss, lse, dloss, dweight, dx, workspace),
-    )
+    numbers = (step, REDUCTIONS[reduction], chunk, ignore_index, softcap, z_loss, label_smoothing)
+    _native.run_cross_entropy(*numbers, x, weight, target, loss, lse, dloss, dweight, dx, workspace)
 
 
-def fake(x, weight, target, ignore_index=-100, reduction="mean", z_loss=0.0, label_smoothing=0.0,
-         softcap=0.0, chunk=0, make_dx=False, make_dweight=False):  # fmt: skip
+def fake(
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    z_loss: float = 0.0,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    chunk: int = 0,
+    make_dx: bool = False,
+    make_dweight: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     lse = x.new_empty(x.shape[0], dtype=torch.float32)
     loss = x.new_empty(lse.shape if reduction == "none" else (), dtype=torch.float32)
     dx = x.new_empty(x.shape) if make_dx else nothing(x)
@@ -92,14 +113,24 @@ def linear_cross_entropy(
         run(WITH_GRADIENTS, rows, options, x, weight, target, loss, lse, None, *gradients)
     else:
         run(LOSS, 0, options, x, weight, target, loss, lse, None, None, None)
-    if reduction == "mean":  # of nothing: NaN, as everywhere in PyTorch
-        loss.masked_fill_((target == ignore_index).all(), float("nan"))
     return made
 
 
-def backward_fake(dloss, x, weight, target, lse, ignore_index=-100, reduction="mean", z_loss=0.0,
-                  label_smoothing=0.0, softcap=0.0, chunk=0, make_dx=True,
-                  make_dweight=True):  # fmt: skip
+def backward_fake(
+    dloss: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    lse: Tensor,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    z_loss: float = 0.0,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    chunk: int = 0,
+    make_dx: bool = True,
+    make_dweight: bool = True,
+) -> tuple[Tensor, Tensor]:
     return (
         x.new_empty(x.shape) if make_dx else nothing(x),
         weight.new_empty(weight.shape) if make_dweight else nothing(weight),

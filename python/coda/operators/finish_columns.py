@@ -29,9 +29,7 @@ def finish_columns(partials: Tensor, dtype: torch.dtype | None = None) -> Tensor
     return out
 
 
-def save(
-    ctx: Any, output: Tensor, partials: Tensor, dtype: torch.dtype | None = None
-) -> None:
+def save(ctx: Any, output: Tensor, partials: Tensor, dtype: torch.dtype | None = None) -> None:
     ctx.shape = partials.shape
 
 

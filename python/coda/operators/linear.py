@@ -83,7 +83,8 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     x, weight, squares = ctx.saved_tensors
     epsilon, width, alpha, beta = ctx.numbers
     needs_x, needs_weight, needs_bias, needs_squares, _, _, needs_c = ctx.needs[:7]
-    dx = dweight = dsquares = None
+    dx: Any = None
+    dweight = dsquares = None
     dz = dout.to(x.dtype)
     if needs_x or needs_squares:
         dx = operator(dz, weight.t(), None, squares, epsilon, width, None, alpha)

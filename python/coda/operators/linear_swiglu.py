@@ -116,9 +116,7 @@ def backward(
     epsilon, width = ctx.numbers
     if gate is None:
         dgate = dup = None
-        _, gate, up = operator(
-            x, gate_weight, up_weight, squares, epsilon, width, ctx.activation
-        )
+        _, gate, up = operator(x, gate_weight, up_weight, squares, epsilon, width, ctx.activation)
     value, slope = ACTIVATIONS[ctx.activation]
     if dout is not None:
         through_gate, through_up = slope(dout * up, gate), dout * value(gate)

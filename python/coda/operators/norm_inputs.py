@@ -51,9 +51,7 @@ def stream_gradient(
     return (x.new_zeros(x.shape) if total is None else total.to(x.dtype)), dgamma
 
 
-def save(
-    ctx: Any, output: tuple[Tensor, Tensor], x: Tensor, gamma: Tensor | None = None
-) -> None:
+def save(ctx: Any, output: tuple[Tensor, Tensor], x: Tensor, gamma: Tensor | None = None) -> None:
     ctx.save_for_backward(x, gamma)
 
 

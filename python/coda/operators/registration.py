@@ -11,9 +11,10 @@ from coda.operators.autograd import differentiable, not_differentiable
 from coda.operators.errors import PORT_NAMES, explain, refuse_devices, refuse_layout
 
 TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
-OTHER_LAYOUTS = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU",
-                 "QuantizedCPU", "QuantizedCUDA", "NestedTensorCPU", "NestedTensorCUDA")  # fmt: skip
-
+OTHER_LAYOUTS = (
+    "SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU", "QuantizedCPU",
+    "QuantizedCUDA", "NestedTensorCPU", "NestedTensorCUDA",
+)  # fmt: skip
 PYTORCHS_OWN = (torch.OutOfMemoryError, torch.AcceleratorError)  # which callers may wait for
 
 
@@ -45,7 +46,7 @@ def declare(operation: str, a: str, b: str, *ports: str) -> int:
     """
     names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
     names.update(zip(("B.first", "B.second"), names["B"].split("/")))
-    names.update(port.split("=") for port in ports if "=" in port)
+    names |= {port.partition("=")[0]: port.partition("=")[2] for port in ports if "=" in port}
     return _native.declare(operation, a, b, *ports)
 
 

@@ -107,7 +107,8 @@ def rope_backward(
     made = fake(dq, dk, dv, q, k, v, head_dim, positions, squares, epsilon, width, None, None, None,
                 *given)  # fmt: skip
     partials: tuple[Tensor | None, ...] = NO_PARTIALS
-    if any(t is not None for t in given):
+    biased = q_bias is not None or k_bias is not None or v_bias is not None
+    if biased or q_norm is not None or k_norm is not None:
         blocks = parts(q.shape[0])
         partials = tuple(
             None if t is None else y.new_empty(blocks, y.shape[1], dtype=torch.float32)
@@ -115,7 +116,8 @@ def rope_backward(
         )
     _native.run(
         HANDLE, NAMES[q.dtype], dq, dk, dv, q, k, v, head_dim, positions,
-        *row_factor_values(squares, epsilon, width), cos, sin, inv_freq, *given, norm_epsilon, scale, *made[:4], *partials,
+        *row_factor_values(squares, epsilon, width), cos, sin, inv_freq, *given, norm_epsilon,
+        scale, *made[:4], *partials,
     )  # fmt: skip
     if partials is not NO_PARTIALS:
         for part, gradient in zip(partials, made[4:]):
