@@ -154,6 +154,14 @@ def test_another_linear():
     check_first_layer_runs_stock(model, "down_proj is a Other, not transformers' Linear")
 
 
+def test_another_class_of_the_same_module():
+    """As fully_shard gives one to what it shards."""
+    model = in_use("llama")
+    mlp = layer_of(model).mlp
+    mlp.__class__ = type("Sharded", (type(mlp),), {})
+    check_first_layer_runs_stock(model, "mlp is a Sharded, not transformers' LlamaMLP")
+
+
 def test_a_bias_where_there_was_none():
     model = in_use("llama")
     layer_of(model).mlp.down_proj.bias = nn.Parameter(torch.randn(96))
