@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := build
 
 help:
-	@echo "make build    compile; leaves the command build/coda"
+	@echo "make build    compile; leaves the command build/coda and the Python package build/python"
 	@echo "make kernels  compile every GPU kernel (nvcc); leaves build-gpu/coda and build-gpu/lib/libcoda.so for a GPU machine"
 	@echo "make run      build, train a small model on the sources here, on the GPU if there is one"
 	@echo "make test     everything that must pass before a change is merged"
@@ -19,7 +19,7 @@ setup:
 
 build: setup
 	@cmake --preset default --log-level=WARNING >/dev/null
-	@cmake --build --preset default --target coda_command coda_shared
+	@cmake --build --preset default --target coda_command coda_native coda_shared
 
 # Spills, local memory and serialised wgmma are errors (scripts/check_ptxas.py).
 kernels: setup

@@ -2,7 +2,7 @@
 # Formats C++ and Python in place; with --check only says what is not as it should be.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-mapfile -t sources < <(git ls-files -co --exclude-standard -- coda tests bench examples |
+mapfile -t sources < <(git ls-files -co --exclude-standard -- coda tests bench examples python |
   grep -E '\.(h|c|cpp|cu|cuh)$')
 ruff=.venv/bin/ruff
 [[ -x $ruff ]] || echo "Python skipped: no $ruff (scripts/setup.sh could not reach PyPI)"

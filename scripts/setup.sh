@@ -13,7 +13,7 @@ packages=(
   libopenblas-openmp-dev                                 # what `coda bench` compares with
   clang-format-19 clang-tidy-19                          # layout and lint
   clang-19 libclang-rt-19-dev libomp-19-dev              # ThreadSanitizer
-  python3 python3-venv                                   # checks
+  python3 python3-dev python3-venv                       # the Python package, checks
 )
 
 say() { echo "setup: $*"; }

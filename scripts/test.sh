@@ -60,6 +60,33 @@ user_program() {
 c_program() { example c && "$scratch/c/build/linear_swiglu"; }
 training_program() { example train && "$scratch/train/build/train"; }
 
+has_pytorch() {
+  $python -c "import torch" 2>/dev/null || { echo "skipped: no PyTorch in .venv" && false; }
+}
+
+# The package in build/python, with PyTorch of .venv.
+python_tests() {
+  has_pytorch || return 0
+  $python -m mypy && PYTHONPATH=build/python OMP_NUM_THREADS=2 $python -m pytest
+}
+
+# The package as a user installs it, with the library that is built already, in an environment of its
+# own. PyTorch is not installed again: a .pth file shows it the packages of .venv.
+python_package() {
+  has_pytorch || return 0
+  local venv=$scratch/venv packages
+  $python -m venv "$venv" &&
+    packages=$("$venv/bin/python" -c "import sysconfig; print(sysconfig.get_path('purelib'))") &&
+    $python -c "import sysconfig; print(sysconfig.get_path('purelib'))" >"$packages/torch.pth" &&
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps \
+      --no-build-isolation -C cmake.define.CODA_PYTHON_LIBRARY="$PWD/build/lib/libcoda.so" . &&
+    (cd "$scratch" && "$venv/bin/python" -m coda info) || return 1
+  local program
+  for program in examples/python/*.py; do
+    [[ ! -e $program ]] || (cd "$scratch" && "$venv/bin/python" "$OLDPWD/$program") || return 1
+  done
+}
+
 step "setup" scripts/setup.sh --torch
 step "format" scripts/format.sh --check
 step "documentation" $python scripts/check_docs.py
@@ -70,6 +97,8 @@ step "symbols of libcoda.so" exports
 step "tests" ctest --preset default -j "$jobs" --no-tests=error
 step "share of mutations noticed" mutations
 step "clang-tidy on what changed" $python scripts/lint.py
+step "Python" python_tests
+step "Python package" python_package
 step "user program" user_program
 step "C program" c_program
 step "training program" training_program

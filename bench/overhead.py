@@ -1,0 +1,130 @@
+"""Host time of the Python operators, called with tensors of no rows: nothing is computed, and what
+is left is dispatch, allocation and libcoda's checks (on a GPU with 64 rows, launches among them).
+
+    python bench/overhead.py [--device cuda] [--json runs/overhead.json]
+
+In µs, the least of many batches: the operator without gradients; the same recorded for a backward
+pass; and of the former its kernel as a Python function (the rest is PyTorch's dispatcher), its
+allocations, and libcoda's part with reading the tensors.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from machine import gpu, machine
+
+import coda
+from coda import _native
+from coda.operators import (
+    linear,
+    linear_norm_backward,
+    linear_residual_norm,
+    linear_rope,
+    linear_swiglu,
+    linear_swiglu_backward,
+    linear_weight_grad,
+    norm_inputs,
+    rope_backward,
+)
+
+H, F, HEAD_DIM, HEADS = 256, 512, 64, 4
+COLUMNS = ("operator", "recorded", "kernel", "allocation", "libcoda")
+
+
+def least(call: Callable[[], Any], seconds: float, synchronise: Callable[[], None]) -> float:
+    """µs of one call: the least over batches of 20, which other processes disturb rarely."""
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        for _ in range(20):
+            call()
+        best = min(best, time.perf_counter() - start)
+        synchronise()
+    return best / 20 * 1e6
+
+
+def calls(device: str, rows: int) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Every operator of a layer's passes: its module, and arguments as a layer gives them."""
+
+    def tensor(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+        return torch.ones(shape, dtype=dtype, device=device)
+
+    x, gamma, square, wide = tensor(rows, H), tensor(H), tensor(H, H), tensor(F, H)
+    squares = tensor(H // 64, rows, dtype=torch.float32)
+    y = tensor(rows, F)
+    norm = (squares, 1e-5, H)
+    positions = torch.zeros(rows, dtype=torch.int64, device=device)
+    tables = (tensor(8, HEAD_DIM // 2), tensor(8, HEAD_DIM // 2))
+    return [
+        (norm_inputs, (x, gamma)),
+        (linear, (x, square)),
+        (linear_residual_norm, (x, square, x, gamma)),
+        (linear_swiglu, (x, wide, wide, *norm)),
+        (linear_rope, (x, square, square, square, HEAD_DIM, positions, *tables, None, *norm)),
+        (linear_swiglu_backward, (x, tensor(H, F), y, y, *norm)),
+        (rope_backward, (x, x, x, x, x, x, HEAD_DIM, positions, *norm, *tables)),
+        (linear_norm_backward, ([y, y], [wide, wide], x, squares, 1e-5, squares, x, gamma)),
+        (linear_weight_grad, ([y[:, :8], y[:, :8]], x[:, :64])),
+    ]
+
+
+def parts_of(module: Any, arguments: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
+    """What is timed of an operator, by column."""
+    name = module.__name__.rsplit(".", 1)[1]
+    operator, kernel = module.operator, getattr(module, name)
+    with mock.patch.object(module, "_native") as recorder:
+        kernel(*arguments)
+    values = recorder.run.call_args.args
+    leaves = tuple(
+        a.detach().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
+        for a in arguments
+    )
+
+    return {
+        "operator": lambda: operator(*arguments),
+        "recorded": lambda: operator(*leaves),
+        "kernel": lambda: kernel(*arguments),
+        "allocation": lambda: module.fake(*arguments),
+        "libcoda": lambda: _native.run(*values),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each figure")
+    parser.add_argument("--json", type=Path, help="file to write results to")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    synchronise = torch.cuda.synchronize if options.device == "cuda" else lambda: None
+    rows = 64 if options.device == "cuda" else 0
+    results = []
+    print(f"{'µs':24}" + "".join(f"{column:>12}" for column in COLUMNS))
+    for module, arguments in calls(options.device, rows):
+        parts = parts_of(module, arguments)
+        name = module.__name__.rsplit(".", 1)[1]
+        times = {c: least(parts[c], options.seconds, synchronise) for c in COLUMNS}
+        results.append({"operator": name, "microseconds": times})
+        print(f"{name:24}" + "".join(f"{times[column]:12.1f}" for column in COLUMNS))
+    if options.json:
+        document = {
+            "what": "host time of a call",
+            "commit": coda.library.load().commit,
+            "machine": machine(),
+            "gpu": gpu() if options.device == "cuda" else None,
+            "torch": torch.__version__,
+            "rows": rows,
+            "results": results,
+        }
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""coda: GEMM-plus-epilogue programs for Transformers, as PyTorch operators.
+
+    import coda, torch
+    out = torch.ops.coda.linear(x, weight)      # x [M, K], weight [N, K] -> [M, N]
+
+Importing registers `torch.ops.coda.*` where PyTorch is installed; `python -m coda info` says what
+was found.
+"""
+
+import importlib.util
+import sys
+
+from coda import library
+from coda.version import __version__
+
+__all__ = ["__version__", "library"]
+
+# Python imports a package before it runs it, under this name: `python -m coda info` must be able
+# to say why the rest cannot be imported.
+being_run = sys.argv[:1] == ["-m"]
+
+if importlib.util.find_spec("torch") is not None and not being_run:
+    from coda import operators
+
+    __all__ += ["operators"]

@@ -1,0 +1,37 @@
+"""`torch.ops.coda.*`: the catalogue's operations on PyTorch tensors, CPU and CUDA.
+
+Every operator is functional, has a fake kernel and a gradient, and runs on the current stream.
+An output that was not asked for is an empty tensor of shape [0].
+"""
+
+from coda.operators import (
+    embedding,
+    finish_columns,
+    fold_norm_weight,
+    linear,
+    linear_norm_backward,
+    linear_residual_norm,
+    linear_rope,
+    linear_swiglu,
+    linear_swiglu_backward,
+    linear_weight_grad,
+    norm_inputs,
+    optimizer,
+    rope_backward,
+)
+
+__all__ = [
+    "embedding",
+    "finish_columns",
+    "fold_norm_weight",
+    "linear",
+    "linear_norm_backward",
+    "linear_residual_norm",
+    "linear_rope",
+    "linear_swiglu",
+    "linear_swiglu_backward",
+    "linear_weight_grad",
+    "norm_inputs",
+    "optimizer",
+    "rope_backward",
+]

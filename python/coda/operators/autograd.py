@@ -1,0 +1,122 @@
+"""The kernels that record operators for the backward pass.
+
+They do what torch.library.register_autograd's do, in a fraction of the time: 13 instead of 42 µs
+for a call that is recorded.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._C import (
+    DispatchKey,
+    _after_autograd_keyset,
+    _any_requires_grad,
+    _AutoDispatchBelowAutograd,
+)
+
+from coda.operators.errors import refuse_sharded
+
+Kernel = Callable[..., Any]
+
+
+class PlainKeysets(dict[int, bool]):
+    """By a keyset's bits: whether nothing is left between autograd and the kernel, no mode, no
+    tensor subclass, no transform."""
+
+    def __missing__(self, bits: int) -> bool:
+        rest = torch._C.DispatchKeySet.from_raw_repr(bits) & _after_autograd_keyset
+        self[bits] = rest.highestPriorityTypeId() in (DispatchKey.CPU, DispatchKey.CUDA)
+        return self[bits]
+
+
+PLAIN = PlainKeysets()
+
+
+def below_autograd(operator: torch._ops.OpOverload, kernel: Kernel) -> Kernel:
+    """(keyset, values) -> the operator's result, from what stands behind autograd."""
+
+    arguments = [argument.name for argument in operator._schema.arguments]
+
+    def call(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
+        if PLAIN[keyset.raw_repr()]:
+            return kernel(*values)
+        try:
+            with _AutoDispatchBelowAutograd():
+                return operator.redispatch(keyset & _after_autograd_keyset, *values)
+        except RuntimeError:
+            refuse_sharded(operator._opname, arguments, values)
+            raise
+
+    return call
+
+
+def differentiable(
+    operator: torch._ops.OpOverload, kernel: Kernel, save: Kernel, backward: Kernel
+) -> Kernel:
+    """The autograd kernel of an operator with a gradient.
+
+    save(ctx, output, *values) keeps in ctx what backward(ctx, *gradients) reads to give a
+    gradient, or None, for every argument; `ctx.needs` says which arguments need one.
+    """
+    run = below_autograd(operator, kernel)
+    count = len(operator._schema.arguments)
+
+    def forward(ctx: Any, keyset: Any, *values: Any) -> Any:
+        output = run(keyset, *values)
+        ctx.set_materialize_grads(False)
+        save(ctx, output, *values)
+        return output
+
+    def step_back(ctx: Any, *gradients: Any) -> Any:
+        needs = ctx.needs_input_grad[1:]
+        ctx.needs = needs + (False,) * (count - len(needs))
+        return (None, *backward(ctx, *gradients))
+
+    function = type(
+        f"{operator._opname}_backward",
+        (torch.autograd.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(step_back)},
+    )
+
+    def autograd(keyset: Any, *values: Any) -> Any:
+        if torch.is_grad_enabled() and _any_requires_grad(*values):
+            return function.apply(keyset, *values)  # type: ignore[attr-defined]
+        return run(keyset, *values)
+
+    return autograd
+
+
+class Once(torch.autograd.Function):
+    """Runs a call whose result has no gradient: going back through it is an error."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, call: Kernel, *tensors: Any) -> Any:
+        ctx.name = name
+        return call()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(
+            f"coda::{ctx.name} has no gradient: it is itself a step of a backward pass or of an "
+            "optimizer. Detach what is given to it, or call backward without create_graph=True."
+        )
+
+
+def not_differentiable(operator: torch._ops.OpOverload, kernel: Kernel) -> Kernel:
+    """The autograd kernel of an operator without a gradient."""
+    run = below_autograd(operator, kernel)
+    name = operator._opname
+
+    def autograd(keyset: Any, *values: Any) -> Any:
+        if torch.is_grad_enabled() and _any_requires_grad(*values):
+            tensors = [
+                tensor
+                for value in values
+                for tensor in (value if isinstance(value, list | tuple) else (value,))
+                if isinstance(tensor, torch.Tensor)
+            ]
+            return Once.apply(name, lambda: run(keyset, *values), *tensors)
+        return run(keyset, *values)
+
+    return autograd

@@ -1,0 +1,110 @@
+"""linear: out = α·rstd ⊙ x Wᵀ + β·c + bias."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coda import _native
+from coda.operators import linear_weight_grad
+from coda.operators.registration import declare, define
+from coda.operators.row_factor import (
+    dots_of,
+    row_factor_values,
+    squares_gradient,
+    times_row_factor,
+)
+from coda.operators.variants import variant_into
+
+SCHEMA = (
+    "linear(Tensor x, Tensor weight, Tensor? bias=None, Tensor? squares=None, float epsilon=0., "
+    "int width=0, Tensor? c=None, float alpha=1., float beta=1., ScalarType? dtype=None) -> Tensor"
+)
+HANDLE = declare(
+    "linear", "x", "weight", "bias", "rstd=squares", "rstd.epsilon=epsilon", "rstd.width=width",
+    "c", "alpha", "beta", "out",
+)  # fmt: skip
+
+
+def linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    squares: Tensor | None = None,
+    epsilon: float = 0.0,
+    width: int = 0,
+    c: Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """x [M, K], weight [N, K], bias [N], squares [parts, M], c [M, N] -> out [M, N]."""
+    out = x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
+    variant = variant_into(x.dtype, dtype)
+    norm = row_factor_values(squares, epsilon, width)
+    _native.run(HANDLE, variant, x, weight, bias, *norm, c, alpha, beta, out)
+    return out
+
+
+def fake(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    squares: Tensor | None = None,
+    epsilon: float = 0.0,
+    width: int = 0,
+    c: Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
+
+
+def save(
+    ctx: Any,
+    output: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    squares: Tensor | None = None,
+    epsilon: float = 0.0,
+    width: int = 0,
+    c: Tensor | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> None:
+    ctx.save_for_backward(x, weight, squares)
+    ctx.numbers = (epsilon, width, alpha, beta)
+
+
+def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
+    x, weight, squares = ctx.saved_tensors
+    epsilon, width, alpha, beta = ctx.numbers
+    needs_x, needs_weight, needs_bias, needs_squares, _, _, needs_c = ctx.needs[:7]
+    dx: Any = None
+    dweight = dsquares = None
+    dz = dout.to(x.dtype)
+    if needs_x or needs_squares:
+        dx = operator(dz, weight.t(), None, squares, epsilon, width, None, alpha)
+    if needs_weight:
+        scaled = times_row_factor(dz, squares, epsilon, width)
+        dweight = linear_weight_grad.operator([scaled], x, None, alpha)
+    if needs_squares:
+        dsquares = squares_gradient(dots_of(x, dx), squares, epsilon, width)
+    dbias = dout.sum(0) if needs_bias else None
+    dc = dout * beta if needs_c else None
+    return dx, dweight, dbias, dsquares, None, None, dc, None, None, None
+
+
+operator = define(SCHEMA, linear, fake, save, backward)
+
+
+def input_gradient(dz: list[Tensor], weights: list[Tensor]) -> Tensor:
+    """Σ dz_i W_i [M, K] of dz_i [M, N_i] and W_i [N_i, K]."""
+    dx = None
+    for part, weight in zip(dz, weights):
+        dx = operator(part, weight.t(), None, None, 0.0, 0, dx)
+    assert dx is not None
+    return dx

@@ -1,0 +1,95 @@
+"""Registering operators: what they call, how they are recorded, what they refuse."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coda import _native, library
+from coda.operators.autograd import differentiable, not_differentiable
+from coda.operators.errors import PORT_NAMES, explain, refuse_devices, refuse_layout
+
+TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
+OTHER_LAYOUTS = (
+    "SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU", "QuantizedCPU",
+    "QuantizedCUDA", "NestedTensorCPU", "NestedTensorCUDA",
+)  # fmt: skip
+PYTORCHS_OWN = (torch.OutOfMemoryError, torch.AcceleratorError)  # which callers may wait for
+
+
+def connect() -> None:
+    """Opens libcoda and tells _native how to read tensors."""
+    library.load()
+    if not hasattr(torch.Tensor, TABLE):
+        raise ImportError(
+            f"coda needs PyTorch 2.10 or later, which has torch.Tensor.{TABLE}; "
+            f"this is {torch.__version__}: upgrade it with `pip install --upgrade torch`"
+        )
+
+    def allocate(size: int, gpu: int) -> Tensor:
+        return torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", gpu))
+
+    _native.use_torch(Tensor, getattr(Tensor, TABLE), Tensor.contiguous, allocate)
+
+
+connect()
+LIBRARY = torch.library.Library("coda", "DEF")  # lives as long as the process
+
+
+def declare(operation: str, a: str, b: str, *ports: str) -> int:
+    """How the values of _native.run() make up a call of libcoda's operation; gives a handle.
+
+    a, b: the name of a value, with "transposed", "pair", "rows", "contraction" or "halves" before
+    it where it is more than a matrix; "" where the operation has no operands. A port is "name", or
+    "port=name" where Python has another name for the port.
+    """
+    names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
+    names.update(zip(("B.first", "B.second"), names["B"].split("/")))
+    names |= {port.partition("=")[0]: port.partition("=")[2] for port in ports if "=" in port}
+    return _native.declare(operation, a, b, *ports)
+
+
+def define(
+    schema: str,
+    kernel: Callable[..., Any],
+    fake: Callable[..., Any],
+    save: Callable[..., None] | None = None,
+    backward: Callable[..., Any] | None = None,
+) -> torch._ops.OpOverload:
+    """Registers an operator: kernel for CPU and CUDA, fake kernel, and gradient where it has one
+    (autograd.differentiable says what save and backward do)."""
+    name = schema[: schema.index("(")]
+    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    operator: torch._ops.OpOverload = getattr(torch.ops.coda, name).default
+    arguments = [argument.name for argument in operator._schema.arguments]
+
+    def run(*values: Any) -> Any:
+        try:
+            return kernel(*values)
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            if type(error) in PYTORCHS_OWN:
+                raise
+            raise explain(name, arguments, values, error) from error
+
+    def run_fake(*values: Any) -> Any:
+        refuse_devices(name, arguments, values)
+        try:
+            return fake(*values)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise explain(name, arguments, values, error) from error
+
+    def refuse(*values: Any) -> Any:
+        refuse_layout(name, arguments, values)
+
+    for device in ("CPU", "CUDA"):
+        LIBRARY.impl(name, run, device)
+    for layout in OTHER_LAYOUTS:
+        LIBRARY.impl(name, refuse, layout)
+    torch.library.register_fake(f"coda::{name}", run_fake, lib=LIBRARY)
+    if save is None or backward is None:
+        recorded = not_differentiable(operator, run)
+    else:
+        recorded = differentiable(operator, run, save, backward)
+    LIBRARY.impl(name, recorded, "Autograd", with_keyset=True)
+    return operator

@@ -1,0 +1,26 @@
+// What the extension holds for the life of the process: libcoda's functions, and torch's.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "coda/coda.h"
+#include "dlpack.h"
+
+namespace native {
+
+struct Library {
+  decltype(&coda_run) run = nullptr;
+  decltype(&coda_workspace_bytes) workspace_bytes = nullptr;
+  decltype(&coda_last_error) last_error = nullptr;
+};
+inline Library library;
+
+struct Torch {
+  PyTypeObject* tensor = nullptr;  // torch.Tensor
+  const dlpack::ExchangeApi* api = nullptr;
+  PyObject* copy = nullptr;      // tensor -> the same, contiguous
+  PyObject* allocate = nullptr;  // (bytes, gpu) -> tensor of bytes
+};
+inline Torch torch;
+
+}  // namespace native

@@ -1,0 +1,154 @@
+// coda._native: runs operations of libcoda on torch tensors. A tensor is read through torch's
+// DLPack table, without torch's headers, and libcoda is opened at run time: one binary serves every
+// torch from 2.10 on and, with the limited API, every Python from 3.10 on.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <deque>
+
+#include "call.h"
+
+namespace native {
+namespace {
+
+std::deque<Declaration> declarations;  // a handle is an index
+
+template <class Function>
+bool find(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  if (function != nullptr) return true;
+  PyErr_Format(PyExc_OSError, "no function %s in it", name);
+  return false;
+}
+
+PyObject* load(PyObject*, PyObject* path) {
+  const char* file = PyUnicode_AsUTF8AndSize(path, nullptr);
+  if (file == nullptr) return nullptr;
+  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    PyErr_SetString(PyExc_OSError, dlerror());
+    return nullptr;
+  }
+  Library found;
+  decltype(&coda_version) version = nullptr, commit = nullptr;
+  if (!find(handle, "coda_version", version) || !find(handle, "coda_commit", commit) ||
+      !find(handle, "coda_run", found.run) || !find(handle, "coda_last_error", found.last_error) ||
+      !find(handle, "coda_workspace_bytes", found.workspace_bytes)) {
+    dlclose(handle);
+    return nullptr;
+  }
+  library = found;
+  return Py_BuildValue("ss", version(), commit());
+}
+
+PyObject* use_torch(PyObject*, PyObject* const* values, Py_ssize_t count) {
+  if (count != 4) {
+    PyErr_SetString(PyExc_TypeError, "use_torch: expected Tensor, table, copy, allocate");
+    return nullptr;
+  }
+  const auto* api =
+      static_cast<dlpack::ExchangeApi*>(PyCapsule_GetPointer(values[1], "dlpack_exchange_api"));
+  while (api != nullptr && api->major != dlpack::kMajor) api = api->previous;
+  if (api == nullptr || api->tensor_from_object == nullptr || api->current_stream == nullptr) {
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_Format(PyExc_RuntimeError,
+                   "torch.Tensor.__dlpack_c_exchange_api__ has no table of DLPack %d",
+                   static_cast<int>(dlpack::kMajor));
+    }
+    return nullptr;
+  }
+  for (Py_ssize_t i : {0, 2, 3}) Py_IncRef(values[i]);
+  torch = {reinterpret_cast<PyTypeObject*>(values[0]), api, values[2], values[3]};
+  return Py_BuildValue("II", api->major, api->minor);
+}
+
+// "x", or with words before the name: "transposed", and one of "pair", "halves" (of q, k, v, after
+// head_dim), "rows", "contraction".
+OperandKind parse_operand(std::string text) {
+  OperandKind kind;
+  for (size_t space = text.find(' '); space != std::string::npos; space = text.find(' ')) {
+    const std::string word = text.substr(0, space);
+    kind.transposed |= word == "transposed";
+    kind.pair |= word == "pair";
+    kind.halves |= word == "halves";
+    if (word == "rows" || word == "halves") kind.cut = CODA_CUT_ROWS;
+    if (word == "contraction") kind.cut = CODA_CUT_CONTRACTION;
+    text.erase(0, space + 1);
+  }
+  kind.name = text;
+  return kind;
+}
+
+// declare(operation, a, b, *ports) -> handle. A port is "name", or "port=name" where Python has
+// another name for it.
+PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
+  if (count < 3 || count - 3 > static_cast<Py_ssize_t>(kMaxPorts)) {
+    PyErr_Format(PyExc_TypeError,
+                 "declare: expected an operation, two operands and at most %zu "
+                 "ports",
+                 kMaxPorts);
+    return nullptr;
+  }
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const char* text = PyUnicode_AsUTF8AndSize(values[i], nullptr);
+    if (text == nullptr) return nullptr;
+    texts.emplace_back(text);
+  }
+  Declaration made{texts[0], parse_operand(texts[1]), parse_operand(texts[2]), {}};
+  for (size_t i = 3; i < texts.size(); ++i) {
+    const size_t sign = texts[i].find('=');
+    made.ports.push_back(sign == std::string::npos
+                             ? Port{texts[i], texts[i]}
+                             : Port{texts[i].substr(0, sign), texts[i].substr(sign + 1)});
+  }
+  declarations.push_back(std::move(made));
+  return PyLong_FromSize_t(declarations.size() - 1);
+}
+
+// run(handle, variant, *values)
+PyObject* run(PyObject*, PyObject* const* values, Py_ssize_t count) {
+  if (count < 2) {
+    PyErr_SetString(PyExc_TypeError, "run: expected a handle, a variant and values");
+    return nullptr;
+  }
+  const size_t handle = PyLong_AsSize_t(values[0]);
+  const char* variant = PyUnicode_AsUTF8AndSize(values[1], nullptr);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (handle >= declarations.size() || torch.api == nullptr || library.run == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "run: expected a declared handle, load() and use_torch()");
+    return nullptr;
+  }
+  Call call(declarations[handle]);
+  if (!call.read(values + 2, static_cast<size_t>(count - 2)) || !call.run(variant)) return nullptr;
+  Py_IncRef(Py_None);
+  return Py_None;
+}
+
+template <class Function>
+PyCFunction method(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"load", load, METH_O, "load(path): opens libcoda; gives its version and commit"},
+    {"use_torch", method(use_torch), METH_FASTCALL,
+     "use_torch(Tensor, table, copy, allocate): gives the version of torch's DLPack table"},
+    {"declare", method(declare), METH_FASTCALL, "declare(operation, a, b, *ports): gives a handle"},
+    {"run", method(run), METH_FASTCALL, "run(handle, variant, *values): runs a declared operation"},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef module{PyModuleDef_HEAD_INIT,
+                   "coda._native",
+                   "Operations of libcoda on torch tensors",
+                   -1,
+                   methods,
+                   nullptr,
+                   nullptr,
+                   nullptr,
+                   nullptr};
+
+}  // namespace
+}  // namespace native
+
+PyMODINIT_FUNC PyInit__native() { return PyModule_Create(&native::module); }

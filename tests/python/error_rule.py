@@ -1,0 +1,38 @@
+"""The error rule (docs/numerics.md): a result's RMS and largest error against fp64 are at most
+twice those of the unfused computation by stock PyTorch in the same types, plus 2⁻²⁴·√K. Of few
+elements errors scatter, so the unfused computation's are taken over several draws of a case."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass
+class Draw:
+    """What stock PyTorch makes of one draw, and the exact values."""
+
+    stock: Tensor
+    exact: Tensor
+
+
+def rms(values: Tensor) -> float:
+    return values.double().square().mean().sqrt().item()
+
+
+def check(name: str, result: Tensor, draws: list[Draw], contraction: int) -> None:
+    """result: for the first draw."""
+    exact, kind = draws[0].exact, draws[0].stock.dtype
+    assert result.shape == exact.shape, f"{name}: {tuple(result.shape)}, not {tuple(exact.shape)}"
+    assert result.dtype == kind, f"{name}: {result.dtype}, not {kind}"
+    if exact.numel() == 0:
+        return
+    unfused = [draw.stock.double() - draw.exact for draw in draws]
+    once = [draw.exact.to(kind).double() - draw.exact for draw in draws]
+    floor = 2**-24 * contraction**0.5 * max(rms(draw.exact) for draw in draws)
+    scatter = 1 + 3 / exact.numel() ** 0.5  # as in coda/tools/error_rule.cpp
+    rms_limit = 2 * scatter * max(map(rms, unfused + once)) + floor
+    limit = 2 * max(error.abs().max().item() for error in unfused + once) + floor
+    difference = result.double() - exact
+    assert rms(difference) <= rms_limit, f"{name}: RMS error {rms(difference)}, limit {rms_limit}"
+    largest = difference.abs().max().item()
+    assert largest <= limit, f"{name}: largest error {largest}, limit {limit}"

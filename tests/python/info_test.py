@@ -1,0 +1,42 @@
+"""`python -m coda info` says what there is, and what is missing, and never fails."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+import coda
+from coda import library
+
+
+def info(**environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "coda", "info"],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_package_and_library_have_one_version() -> None:
+    assert library.load().version == coda.__version__
+
+
+def test_what_was_found() -> None:
+    text = info(CODA_ISA="portable")
+    assert f"PyTorch       {torch.__version__}" in text
+    assert "linear_swiglu_backward" in text
+    assert "instructions  portable (CODA_ISA)" in text
+    assert "libcoda       0." in text
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    text = info(CODA_LIBRARY=str(tmp_path / "libcoda.so"))
+    assert "libcoda       missing: ImportError: CODA_LIBRARY: expected a libcoda.so" in text
+    assert "operators     missing: ImportError: CODA_LIBRARY" in text
+    assert f"PyTorch       {torch.__version__}" in text
