@@ -159,3 +159,19 @@ def test_views_are_read_as_they_are(device: str) -> None:
     leaf = x.clone().requires_grad_()
     OPS.linear(leaf, w).sum().backward()
     assert torch.equal(leaf.grad, OPS.linear(torch.ones_like(expected), w.t()))
+
+
+def test_variants_of_the_embedding(device: str) -> None:
+    """Tokens of either integer type, and a stream of fp32 from a table of bf16."""
+    table = normal(7, 72, dtype=torch.bfloat16, device=device).requires_grad_()
+    gamma, tokens = table[3].detach(), torch.tensor([2, 6, 2], device=device)
+    expected = OPS.embedding_norm(table.detach(), tokens, gamma)
+    assert torch.equal(expected[0], table[tokens])
+    for mine, wanted in zip(OPS.embedding_norm(table, tokens.int(), gamma), expected):
+        assert torch.equal(mine, wanted)
+    stream, scaled, squares = OPS.embedding_norm(table, tokens, gamma, torch.float32)
+    assert torch.equal(stream, table[tokens].float())
+    assert torch.equal(scaled, expected[1]) and torch.equal(squares, expected[2])
+    stream.sum().backward()
+    counts = torch.tensor([0, 0, 2, 0, 0, 0, 1], device=device)
+    assert torch.equal(table.grad, counts.bfloat16().unsqueeze(1).expand(7, 72))
