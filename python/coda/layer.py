@@ -64,7 +64,7 @@ def attention_inputs(
     """
     _check_recompute(recompute)
     x = _to_compute_type(x)
-    tables = (positions, cos.to(x.dtype), sin.to(x.dtype))
+    tables = (positions, *cast((cos, sin), x))
     parameters = (gamma, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
     numbers = (head_dim, epsilon, norm_epsilon)
     if _wants_gradient(x, *parameters):

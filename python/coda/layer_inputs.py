@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from coda.layer_weights import cast, weight_gradients
+from coda.layer_weights import as_type_of, cast, weight_gradients
 
 ops = torch.ops.coda
 
@@ -77,7 +77,8 @@ class AttentionInputs(torch.autograd.Function):
         parameters = (q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
         tables = (positions, cos, sin)
         numbers = (head_dim, epsilon, norm_epsilon)
-        scaled, squares = ops.norm_inputs(x, gamma.to(x.dtype))
+        (norm,) = cast([gamma], x)
+        scaled, squares = ops.norm_inputs(x, norm)
         q, k, v, zq, zk = project_and_rotate(scaled, squares, cast(parameters, x), tables, *numbers)
         normed = q_norm is not None
         ctx.save_for_backward(
@@ -102,8 +103,7 @@ class AttentionInputs(torch.autograd.Function):
         squares, q, k, v, scaled = rest[11:]
         head_dim, epsilon, norm_epsilon = ctx.numbers
         needs = ctx.needs_input_grad
-        norm = gamma.to(x.dtype)
-        typed = cast(parameters, x)
+        norm, *typed = cast([gamma, *parameters], x)
         positions, cos, sin = tables
         dzq, dzk, dzv, dots, *small = ops.rope_backward(
             dq,
@@ -127,7 +127,8 @@ class AttentionInputs(torch.autograd.Function):
             norm_epsilon=norm_epsilon,
         )
         dz = [dzq, dzk, dzv]
-        dx = dgamma = None
+        dx: Any = None
+        dgamma: Any = None
         again = scaled is None and any(needs[2:5])
         if needs[0] or needs[1]:
             dx, made, dgamma = ops.linear_norm_backward(
@@ -138,12 +139,12 @@ class AttentionInputs(torch.autograd.Function):
             scaled, _ = ops.norm_inputs(x, norm)
         dweights = weight_gradients(dz, scaled, parameters[:3], needs[2:5])
         dsmall = [
-            gradient.to(parameter.dtype) if needed else None
+            as_type_of(parameter, gradient) if needed else None
             for gradient, parameter, needed in zip(small, parameters[3:], needs[5:10])
         ]
         return (
             dx if needs[0] else None,
-            dgamma.to(gamma.dtype) if needs[1] and dgamma is not None else None,
+            as_type_of(gamma, dgamma) if needs[1] else None,
             *dweights,
             *dsmall,
             *([None] * 7),

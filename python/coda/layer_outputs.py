@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from coda.layer_weights import cast, weight_gradients
+from coda.layer_weights import as_type_of, cast, weight_gradients
 
 ops = torch.ops.coda
 
@@ -46,7 +46,7 @@ def mlp_backward(
     saved: squares, gate, up, and x⊙γ and the activation or None. needs: of the weights.
     """
     squares, gate, up, scaled, a = saved
-    gate_weight, up_weight, down_weight = cast(weights, x)
+    norm, gate_weight, up_weight, down_weight = cast([gamma, *weights], x)
     again = a is None and needs[2]
     dgate, dup, made, dots = ops.linear_swiglu_backward(
         dx2, down_weight, gate, up, squares, epsilon, x.shape[1], activation, again
@@ -61,11 +61,11 @@ def mlp_backward(
         epsilon,
         dots,
         dx2,
-        gamma.to(x.dtype),
+        norm,
         again,
     )
     dpair = weight_gradients([dgate, dup], made if again else scaled, weights[:2], needs[:2])
-    return dx, dgamma.to(gamma.dtype), [*dpair, ddown]
+    return dx, as_type_of(gamma, dgamma), [*dpair, ddown]
 
 
 class AttentionOutputs(torch.autograd.Function):
@@ -91,6 +91,7 @@ class AttentionOutputs(torch.autograd.Function):
         x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
         keep = recompute != "block"
         x2, gate, up, a = mlp(x1, scaled, squares, weights, epsilon, activation, keep)
+        made: tuple[Tensor | None, ...]
         if recompute == "block":
             made = (x, None, None, None, None, None)
         elif recompute == "activation":
@@ -154,6 +155,7 @@ class GatedMlp(torch.autograd.Function):
         scaled, squares = ops.norm_inputs(x, norm)
         keep = recompute != "block"
         out, gate, up, a = mlp(x, scaled, squares, weights, epsilon, activation, keep)
+        made: tuple[Tensor | None, ...]
         if recompute == "block":
             made = (None, None, None, None, None)
         elif recompute == "activation":

@@ -18,7 +18,13 @@ ops = torch.ops.coda
 
 def cast(parameters: Sequence[Tensor | None], like: Tensor) -> list[Any]:
     """The parameters in the type of `like`."""
-    return [None if p is None else p.to(like.dtype) for p in parameters]
+    kind = like.dtype
+    return [p if p is None or p.dtype == kind else p.to(kind) for p in parameters]
+
+
+def as_type_of(parameter: Tensor, gradient: Tensor) -> Tensor:
+    """A gradient in its parameter's type."""
+    return gradient if gradient.dtype == parameter.dtype else gradient.to(parameter.dtype)
 
 
 def weight_gradients(
@@ -30,7 +36,7 @@ def weight_gradients(
     if not wanted:
         return gradients
     stacked = ops.linear_weight_grad([dz[i] for i in wanted], x, weights[wanted[0]].dtype)
-    rows = stacked.split([weights[i].shape[0] for i in wanted])
-    for i, gradient in zip(wanted, rows):
-        gradients[i] = gradient.to(weights[i].dtype)
+    rows = [weights[i].shape[0] for i in wanted]
+    for i, gradient in zip(wanted, stacked.split(rows) if len(rows) > 1 else [stacked]):
+        gradients[i] = as_type_of(weights[i], gradient)
     return gradients

@@ -154,7 +154,8 @@ class DecoderLayer(nn.Module):
         batch, tokens, width = x.shape
         if positions is None:
             positions = torch.arange(tokens, device=x.device).expand(batch, tokens)
-        parts = self.self_attn
+        parts: Any = self.self_attn
+        mlp: Any = self.mlp
         norms = {}
         if "q_norm" in parts:
             norms = {"q_norm": parts["q_norm"].weight, "k_norm": parts["k_norm"].weight}
@@ -184,9 +185,9 @@ class DecoderLayer(nn.Module):
             stream,
             parts["o_proj"].weight,
             self.post_attention_layernorm.weight,
-            self.mlp["gate_proj"].weight,
-            self.mlp["up_proj"].weight,
-            self.mlp["down_proj"].weight,
+            mlp["gate_proj"].weight,
+            mlp["up_proj"].weight,
+            mlp["down_proj"].weight,
             epsilon=self.epsilon,
             activation=self.activation,
             recompute=self.recompute,

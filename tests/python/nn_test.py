@@ -102,12 +102,13 @@ def test_weights_of_a_transformers_layer():
         x = torch.randn(2, 11, H)
         positions = torch.arange(11)[None] + 4
         embeddings = stock.rotary_emb(x, positions)
-        theta = stock.config.rope_parameters["rope_theta"]
+        theta = stock.rotary_emb.inv_freq[1].item() ** (-D / 2)
         tables = coda.nn.rope_tables(15, D, theta=theta)
         with torch.no_grad():
             got = module(x, *tables, positions.expand(2, -1))
             want = layer(x, position_embeddings=embeddings, position_ids=positions)
-        torch.testing.assert_close(got, want)
+        # Until transformers 4.53 a layer gave a tuple.
+        torch.testing.assert_close(got, want[0] if isinstance(want, tuple) else want)
 
 
 def test_attention_of_ones_own():

@@ -115,7 +115,13 @@ def test_a_deep_copy_is_patched_and_its_own():
             parameter.zero_()
     with Calls() as calls:
         assert equal(trained(twin, inputs), want)
-    assert "linear_rope" in calls.names
+    assert calls.names.count("linear_rope") == 2
+    twin.model.layers[0].mlp.act_fn.register_forward_hook(lambda *args: None)
+    for copied, fused in ((model, 2), (twin, 1)):  # each looks at its own modules
+        with warnings.catch_warnings(), Calls() as calls:
+            warnings.simplefilter("ignore")
+            trained(copied, inputs)
+        assert calls.names.count("linear_rope") == fused
 
 
 def test_a_pickled_model_is_stock():

@@ -11,8 +11,9 @@ from torch import nn
 from coda.layer import RECOMPUTE
 from coda.patching import causal_lm, decoder_layer
 from coda.patching.causal_lm import PatchedHead
-from coda.patching.conditions import Options, PatchedLayer, unusual_head, unusual_part
+from coda.patching.conditions import Options, PatchedLayer
 from coda.patching.families import ACTIVATIONS, SUPPORTED, Family, loaded_families
+from coda.patching.parts import Part, Watch
 
 __all__ = ["patch", "unpatch"]
 
@@ -56,19 +57,21 @@ def patch(
             if _has_forward_of(module, family.layer):
                 found.append((module, _patched_layer(name, module, family, options)))
             elif loss and _has_forward_of(module, family.causal_lm):
-                heads.append((module, PatchedHead(name or type(module).__name__, options)))
+                heads.append((module, _patched_head(name, module, options)))
     if not found:
         raise TypeError(
             f"coda.patch: {type(model).__name__} has no decoder layer that coda covers; expected a "
             f"model of transformers: {SUPPORTED}"
         )
-    for module, patched in (*found, *heads):
-        _check_forward(module, patched.name)
+    for layer, state in found:
+        _check_forward(layer, state.name)
+    for head, top in heads:
+        _check_forward(head, top.name)
     if strict:
         for layer, state in found:
-            _insist(options, state.name, unusual_part(layer, state))
+            _insist(options, state.name, state.unusual(layer))
         for head, top in heads:
-            _insist(options, top.name, unusual_head(head))
+            _insist(options, top.name, top.unusual(head))
     unpatch(model)
     forwards = {state.family.name: decoder_layer.make_forward(state.family) for _, state in found}
     for layer, state in found:
@@ -135,8 +138,13 @@ def _patched_layer(name: str, layer: Any, family: Family, options: Options) -> P
         raise RuntimeError(
             f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
         )
-    activation_class = type(ACT2FN[config.hidden_act])
-    return PatchedLayer(name, family, ACTIVATIONS[config.hidden_act], activation_class, options)
+    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])))
+    return PatchedLayer(name, family, ACTIVATIONS[config.hidden_act], watch, options)
+
+
+def _patched_head(name: str, model: nn.Module, options: Options) -> PatchedHead:
+    watch = Watch((Part("", "lm_head", nn.Linear),))
+    return PatchedHead(name or type(model).__name__, watch, options)
 
 
 def _check_forward(module: nn.Module, name: str) -> None:

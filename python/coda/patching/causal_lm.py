@@ -8,12 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coda.loss import linear_cross_entropy
-from coda.patching.conditions import Options, refused, unusable_type, unusual_head
+from coda.patching.conditions import (
+    Options,
+    refused,
+    stock_parts,
+    unfit_for_gpu,
+    unusable_type,
+)
+from coda.patching.parts import Watch
 
 NOT_FOR_THE_DECODER = ("labels", "logits_to_keep", "return_dict")
 
@@ -23,7 +29,21 @@ class PatchedHead:
     """What patch() leaves beside a causal language model's parameters."""
 
     name: str  # in the model
+    watch: Watch
     options: Options
+
+    def unusual(self, model: Any) -> str | None:
+        from transformers.loss.loss_utils import ForCausalLMLoss
+
+        reason = self.watch.unusual(model)
+        if reason is not None:
+            return reason
+        if model.loss_function is not ForCausalLMLoss:
+            return "its loss_function is not transformers' ForCausalLMLoss"
+        weight = model.lm_head.weight
+        if weight.shape[0] != model.config.vocab_size:
+            return f"lm_head has {weight.shape[0]} rows, vocab_size is {model.config.vocab_size}"
+        return unfit_for_gpu(weight, 16, 8) if weight.is_cuda else None
 
 
 def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:
@@ -65,7 +85,7 @@ def _fits(model: Any, arguments: dict[str, Any]) -> bool:
     if labels is None or not model.training or not _keeps_all(arguments.get("logits_to_keep", 0)):
         return False
     patched: PatchedHead = model._coda_patch
-    if patched.options.few(labels.numel(), labels.device) or not _stock_head(model):
+    if patched.options.few(labels.numel(), labels.device) or not stock_parts(model):
         return False
     weight = model.lm_head.weight
     reason = unusable_type(weight, weight)
@@ -76,18 +96,7 @@ def _keeps_all(logits_to_keep: Any) -> bool:
     return isinstance(logits_to_keep, int) and logits_to_keep == 0
 
 
-@torch.compiler.assume_constant_result
-def _stock_head(model: Any) -> bool:
-    from transformers.loss.loss_utils import ForCausalLMLoss
-
-    patched: PatchedHead = model._coda_patch
-    reason = unusual_head(model)
-    if reason is None and model.loss_function is not ForCausalLMLoss:
-        reason = "its loss_function is not transformers' ForCausalLMLoss"
-    return reason is None or refused(patched.options, patched.name, reason)
-
-
-def _loss(hidden: Tensor, weight: Tensor, arguments: dict[str, Any]) -> Tensor:
+def _loss(hidden: Tensor, weight: Tensor, arguments: dict[str, Any]) -> Any:
     """ForCausalLMLoss: every token's hidden state [B, T, h] predicts the next label."""
     ignored = arguments.get("ignore_index", -100)
     labels = arguments.get("shift_labels")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from coda.layer import attention_inputs, attention_outputs
 from coda.patching.conditions import PatchedLayer, refused, stock_parts, unusable_type
@@ -41,9 +41,8 @@ def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
     if not stock_parts(layer):
         return False
     attention = layer.self_attn
-    config = attention.config
     reason = unusable_type(hidden, attention.q_proj.weight)
-    if reason is None and arguments.get("output_attentions", config.output_attentions):
+    if reason is None and arguments.get("output_attentions"):
         reason = "attention weights are asked for"
     if reason is None and embeddings[0].shape[-1] != attention.head_dim:
         reason = f"only {embeddings[0].shape[-1]} of {attention.head_dim} columns are rotated"
@@ -106,7 +105,7 @@ def _head_norms(attention: Any) -> dict[str, Any]:
 
 def _attend(
     family: Family,
-    attention: nn.Module,
+    attention: Any,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -115,7 +114,7 @@ def _attend(
     """The model's own attention and cache: [B, T, Hq, d] of q, k, v [B, H, T, d]."""
     past = arguments.get(family.past_name)
     if past is not None:
-        extra = ()
+        extra: tuple[Any, ...] = ()
         if "cache_position" in family.attention_arguments:
             cos, sin = arguments["position_embeddings"]
             position = arguments.get("cache_position")

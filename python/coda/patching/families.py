@@ -15,6 +15,8 @@ from typing import Any
 
 from torch import nn
 
+from coda.patching.parts import Part
+
 # transformers' hidden_act to the activations of linear_swiglu.
 ACTIVATIONS = {
     "silu": "silu",
@@ -54,14 +56,28 @@ class Family:
     def normalises_heads(self) -> bool:
         return self.name == "qwen3"
 
-    def attention_function(self, attention: nn.Module) -> Callable[..., Any]:
+    def parts(self, activation: type[nn.Module]) -> tuple[Part, ...]:
+        """Of a decoder layer, with this class as the MLP's activation."""
+        heads = ("q_norm", "k_norm") if self.normalises_heads else ()
+        return (
+            Part("", "self_attn", self.attention, weight=False),
+            Part("", "mlp", self.mlp, weight=False),
+            Part("", "input_layernorm", self.norm),
+            Part("", "post_attention_layernorm", self.norm),
+            *(Part("self_attn", f"{z}_proj", nn.Linear, bias=True) for z in "qkvo"),
+            *(Part("self_attn", name, self.norm) for name in heads),
+            *(Part("mlp", f"{z}_proj", nn.Linear) for z in ("gate", "up", "down")),
+            Part("mlp", "act_fn", activation, weight=False),
+        )
+
+    def attention_function(self, attention: Any) -> Callable[..., Any]:
         """What the attention module calls: SDPA, FlashAttention, flex, eager or the user's own."""
         implementation = attention.config._attn_implementation
         if implementation == "eager":
             return self.eager_attention
         return self.attention_functions[implementation]
 
-    def sliding_window(self, attention: nn.Module) -> dict[str, int | None]:
+    def sliding_window(self, attention: Any) -> dict[str, int | None]:
         """The argument that all but Llama give to the attention function."""
         if self.name == "llama":
             return {}
