@@ -11,7 +11,7 @@ from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.models.llama import modeling_llama
 
-# Under torch.compile transformers gives "sdpa" a mask of T x T numbers, which keeps the fast kernels
+# Under torch.compile transformers gives "sdpa" a mask of T x T numbers, which keeps fast kernels
 # from running. An attention of another name gets none, and is causal by itself.
 ATTENTION = "causal_sdpa"
 AttentionInterface.register(ATTENTION, sdpa_attention_forward)
