@@ -106,7 +106,8 @@ def layer_section(document: dict, file: str) -> Section:
     found, peaks, rows, memory = Comparisons(), Comparisons(), [], []
     gpu = document["gpu"] is not None
     for r in document["results"]:
-        ours = r["ms"]["coda kept"]
+        own = "coda package" if "coda package" in r["ms"] else "coda kept"
+        ours = r["ms"][own]
         case = f"h = {r['hidden']}"
         for phase in ("inference", "forward", "backward", "forward+backward"):
             row = [str(r["hidden"]), r["regime"], phase]
@@ -123,12 +124,12 @@ def layer_section(document: dict, file: str) -> Section:
                 mine = name.startswith("coda")
                 memory.append(Amount(name, peak, f"{peak / GIB:.2f} GiB", mine))
                 if not mine:
-                    peaks.add(("memory", name), case, "random", peak, r["peak_bytes"]["coda kept"])
+                    peaks.add(("memory", name), case, "random", peak, r["peak_bytes"][own])
     place = "H200" if gpu else "CPU"
     first = document["results"][0]
     chart = ratio_chart(
         f"A layer without attention, {place}",
-        f"{first['tokens']} tokens, bf16, γ kept; {ABOVE}",
+        f"{first['tokens']} tokens, bf16, {own}; {ABOVE}",
         grouped(found),
     )
     name = f"layer_{place.lower()}"
@@ -154,9 +155,9 @@ def layer_section(document: dict, file: str) -> Section:
 
 def cross_entropy_section(document: dict, file: str) -> Section:
     """coda's way for training: gradients made in the forward, with fp32 dW."""
-    ours_name = "coda, with gradients"
     found, rows, memory = Comparisons(), [], []
     for r in document["results"]:
+        ours_name = "coda package" if "coda package" in r["ms"] else "coda, with gradients"
         totals = {name: sum(phases.values()) for name, phases in r["ms"].items()}
         case = f"h = {r['hidden']}, V = {r['vocabulary']}"
         for name, total in totals.items():
