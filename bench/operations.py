@@ -13,6 +13,7 @@ same through torch.ops.coda.
 
 import argparse
 import gc
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -86,7 +87,7 @@ def chain_cases(M: int, h: int) -> dict[str, Make]:
     }
 
 
-SETS = (("layer", layer_cases), ("square", square_cases), ("chain", chain_cases))
+SETS = {"layer": layer_cases, "square": square_cases, "chain": chain_cases}
 
 
 def prepared(coda: Coda, case: cases.Case) -> Callable[[], None]:
@@ -167,12 +168,27 @@ def print_means(results: list[dict]) -> None:
         print(f"{name:7}{regime:8}{operation:24}{cells}")
 
 
+def others(file: Path, commit: str, results: list[dict]) -> list[dict]:
+    """What the file has of cases that were not measured now."""
+    document = json.loads(file.read_text())
+    if document["commit"] != commit:
+        raise SystemExit(f"{file} is of commit {document['commit']}, this is {commit}: not added")
+
+    def key(r: dict) -> tuple:
+        return tuple(r[name] for name in ("set", "name", "hidden", "regime"))
+
+    again = {key(r) for r in results}
+    return [r for r in document["results"] if key(r) not in again]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Operations beside cuBLAS and torch.compile")
     parser.add_argument("--hidden", type=int, nargs="+", default=list(FFN), choices=FFN)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--only", help="cases whose name holds this")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--add", action="store_true", help="to what FILE has of other cases")
     arguments = parser.parse_args()
     torch.manual_seed(1)
     coda = Coda("cuda")
@@ -182,8 +198,8 @@ def main() -> int:
     )
     results = []
     for h in arguments.hidden:
-        for name_of_set, listed in SETS:
-            for name, make in listed(TOKENS, h).items():
+        for name_of_set in arguments.sets:
+            for name, make in SETS[name_of_set](TOKENS, h).items():
                 if arguments.only and arguments.only not in name:
                     continue
                 for zeros in (False, True):
@@ -193,6 +209,8 @@ def main() -> int:
                     print_rows(results[-1:])
                     gc.collect()
                     torch.cuda.empty_cache()
+    if arguments.add:
+        results = others(arguments.json, coda.commit(), results) + results
     document = write_results(arguments.json, coda, results, kind="operations")
     print(f"\n{document['gpu']}; commit {document['commit']}")
     print_means(results)

@@ -6,7 +6,19 @@ from dataclasses import dataclass, field
 
 from tables import geometric_mean
 
-FIRST = ("torch.compile", "eager PyTorch", "Liger", "quack")
+FIRST = ("torch.compile", "eager PyTorch", "Liger", "quack", "FlashInfer")
+# These do less than what coda runs beside them: the GEMM without the rest, or no arithmetic. Beside
+# coda's plain GEMMs they do the same.
+LESS_WORK = (
+    "cuBLAS, bare GEMM",
+    "its GEMMs alone",
+    "cuBLASLt, best of nine",
+    "cublasGemmEx",
+    "a copy of as many bytes",
+    "coda's plain GEMM",
+)
+AFTER_NORM = "after a norm"
+PLAIN = ("linear", "linear, dX", "linear_weight_grad", "linear_weight_grad fp32")
 
 
 def figure(ratio: float) -> str:
@@ -30,6 +42,11 @@ class Comparison:
 
     def of(self, regime: str) -> dict[str, float]:
         return self.zeros if regime == "zeros" else self.ratios
+
+    @property
+    def same_work(self) -> bool:
+        plain = self.what in PLAIN and self.group != AFTER_NORM
+        return plain or self.peer not in LESS_WORK
 
     @property
     def mean(self) -> float:

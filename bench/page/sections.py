@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from page.comparison import (
+    AFTER_NORM,
     Comparison,
     Comparisons,
     Picture,
@@ -55,7 +56,7 @@ def shape_text(result: dict) -> str:
     return f"{result['M']}×{result['N']}×{result['K']}"
 
 
-SETS = {"layer": "a layer's shapes", "square": "N = K = h", "chain": "after a norm"}
+SETS = {"layer": "a layer's shapes", "square": "N = K = h", "chain": AFTER_NORM}
 
 
 def operation_text(result: dict) -> str:

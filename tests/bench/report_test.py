@@ -134,6 +134,10 @@ def check_figures(folder: Path) -> None:
         assert "left out here" not in page
         behind = page[page.index('id="behind"') : page.index("</section>")]
         assert ("0.50×" in behind) == (factor == 0.5), behind
+        if factor == 0.5:  # a kernel that is a plain GEMM, and an operation with an epilogue
+            peers, bounds = behind.split("does less work")
+            assert "<td>linear</td><td>cublasGemmEx</td>" in peers
+            assert "<td>linear_swiglu, a layer&#x27;s shapes</td><td>cuBLAS, bare GEMM" in bounds
         for text in (
             "1234 MHz, 567 W",
             "commit abc123",
