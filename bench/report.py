@@ -21,7 +21,7 @@ from page.sections import (
     ratio,
     rows_section,
 )
-from page.steps import cpu_operations_section, model_section, train_section
+from page.steps import cpu_operations_section, model_section, overhead_section, train_section
 from page.svg import Heading, ratio_chart
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,41 +33,47 @@ SECTIONS: dict[str, Maker] = {
     "cross_entropy_h200": cross_entropy_section,
     "h200": kernels_section,
     "rows_h200": rows_section,
+    "overhead_h200": overhead_section,
     "model_cpu": model_section,
     "train_cpu": train_section,
     "layer_cpu": layer_section,
     "torch_cpu": cpu_operations_section,
     "cpu": cpu_operations_section,
+    "overhead_cpu": overhead_section,
 }
 
 
-def overview_of(sections: list[Section]) -> Picture:
+def overview_of(place: str, sections: list[Section]) -> list[Picture]:
+    """What all sections of a place say in one line per peer; nothing where there is none."""
     rows, last = [], None
     for comparison in (one for section in sections for one in section.headlines):
         if comparison.what != last:
             rows.append(Heading(comparison.what))
             last = comparison.what
         rows.append(ratio(comparison, f"over {comparison.peer}"))
-    title = "coda over its peers"
+    if not rows:
+        return []
+    title = f"coda over its peers, {place}"
     chart = ratio_chart(title, "times faster, or less memory; to the left of 1: slower", rows)
-    return Picture("overview", chart, f"{title}: speed over every peer")
+    return [Picture(f"overview_{place.lower()}", chart, f"{title}: speed over each of them")]
 
 
 def files_of(results: Path) -> dict[str, str]:
     """The page's files, by name."""
-    sections, absent = [], []
+    places: dict[str, list[Section]] = {"H200": [], "CPU": []}
+    absent = []
     for name, make in SECTIONS.items():
         path = results / f"{name}.json"
         if not path.is_file():
             absent.append(path.name)
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
-        sections.append(make(document, path.name))
-    overview = overview_of(sections) if any(one.headlines for one in sections) else None
-    pictures = [one for section in sections for one in section.pictures]
-    pictures += [overview] if overview else []
+        places["H200" if "h200" in name else "CPU"].append(make(document, path.name))
+    overviews = [one for item in places.items() for one in overview_of(*item)]
+    sections = [section for listed in places.values() for section in listed]
+    pictures = overviews + [one for section in sections for one in section.pictures]
     files = {f"{one.name}.svg": one.svg for one in pictures}
-    return files | {"index.html": page(overview, sections, absent)}
+    return files | {"index.html": page(overviews, sections, absent)}
 
 
 def stale_files(folder: Path, files: dict[str, str]) -> list[str]:

@@ -177,6 +177,7 @@ def source_of(document: dict, file: str) -> str:
         clock, power = mean_of(group, "clock_mhz"), mean_of(group, "power_w")
         if clock and power:
             parts.append(f"{regime} data: {clock:.0f} MHz, {power:.0f} W on average")
-    rounds = min(one["rounds"] for one in results)
-    parts += [f"medians of {rounds} rounds", f"commit {document['commit']}", document["date"]]
+    if all("rounds" in one for one in results):
+        parts.append(f"medians of {min(one['rounds'] for one in results)} rounds")
+    parts += [f"commit {document['commit']}", document["date"]]
     return f"{'; '.join(parts)}; bench/results/{file}"

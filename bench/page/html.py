@@ -25,7 +25,7 @@ details { margin: .5rem 0 } summary { cursor: pointer; color: var(--ahead) }
 .wide { overflow-x: auto; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; margin: .5rem 0 }
 table { border-collapse: collapse; font-size: .85rem; white-space: nowrap; width: 100% }
-th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid var(--line) }
+th, td { padding: .2rem .5rem; text-align: left; border-bottom: 1px solid var(--line) }
 .figure { text-align: right; font-variant-numeric: tabular-nums }
 """
 
@@ -99,9 +99,9 @@ def behind(sections: list[Section]) -> str:
     )
 
 
-def page(overview: Picture | None, sections: list[Section], absent: list[str]) -> str:
+def page(overviews: list[Picture], sections: list[Section], absent: list[str]) -> str:
     links = "".join(f'<a href="#{one.name}">{escape(one.title)}</a>\n' for one in sections)
-    top = f'<div class="pictures">\n{picture(overview)}</div>\n' if overview else ""
+    top = f'<div class="pictures">\n{"".join(map(picture, overviews))}</div>\n'
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -94,7 +94,7 @@ def operations_section(document: dict, file: str) -> Section:
         [comparison_table(found.all()), Table("Times", [*head, "TFLOP/s", "MHz", "W"], rows, 5)],
         source_of(document, file),
         found.all(),
-        headlines("Operations, H200", found),
+        headlines("Operations", found),
     )
 
 
@@ -150,7 +150,7 @@ def layer_section(document: dict, file: str) -> Section:
         [comparison_table(found.all() + peaks.all()), Table("Times", head, rows, 3)],
         source_of(document, file),
         found.all() + peaks.all(),
-        [replace(one, what=f"Layer without attention, {place}") for one in whole],
+        [replace(one, what="Layer without attention") for one in whole],
     )
 
 
@@ -204,7 +204,7 @@ def cross_entropy_section(document: dict, file: str) -> Section:
         [comparison_table(by_shape), Table("Times and memory", head, rows, 4)],
         source_of(document, file),
         by_shape,
-        headlines("Cross-entropy, H200", found),
+        headlines("Cross-entropy, loss and gradients", found),
     )
 
 
@@ -234,7 +234,7 @@ def kernels_section(document: dict, file: str) -> Section:
         [comparison_table(found.all()), Table("Times", head, rows, 6)],
         source_of(document, file),
         found.all(),
-        headlines("Kernels with epilogue, H200", found),
+        headlines("Kernels with epilogue", found),
     )
 
 

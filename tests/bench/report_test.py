@@ -82,6 +82,12 @@ def steps(factor: float, ours: str, gpu: bool) -> dict:
     return {**(HEAD if gpu else CPU), "ours": ours, "results": results}
 
 
+def overhead(gpu: bool) -> dict:
+    times = {"operator": 4.25, "recorded": 8.5, "kernel": 3.0}
+    results = [{"operator": "linear", "microseconds": times}]
+    return {**(HEAD if gpu else CPU), "kind": "overhead", "results": results}
+
+
 def documents(factor: float) -> dict[str, dict]:
     return {
         "model_h200": steps(factor, "coda, compiled", True),
@@ -96,6 +102,8 @@ def documents(factor: float) -> dict[str, dict]:
         "layer_cpu": layer(factor, gpu=False),
         "torch_cpu": bench("linear", "torch.mm", factor, False),
         "cpu": bench("linear", "openblas", factor, False),
+        "overhead_h200": overhead(True),
+        "overhead_cpu": overhead(False),
     }
 
 
@@ -146,6 +154,7 @@ def check_figures(folder: Path) -> None:
             "PyTorch 7.8.9",
         ):
             assert text in page, f"{text} is not on the page"
+        assert ">4.2 µs<" in files["overhead_h200.svg"] and ">8.5 µs<" in files["overhead_cpu.svg"]
         assert "99.0" not in page, "a kernel that launches do not take"
 
 
@@ -155,8 +164,8 @@ def check_one_figure(folder: Path) -> None:
     changed["train_h200"]["results"][1]["step_ms"] = 3.0
     files = make(folder, changed)
     assert figures(files) == {"1.00×", "3.00×"}, figures(files)
-    assert "3.00×" in files["train_h200.svg"] and "3.00×" in files["overview.svg"]
-    assert "3.00×" not in files["model_h200.svg"]
+    assert "3.00×" in files["train_h200.svg"] and "3.00×" in files["overview_h200.svg"]
+    assert "3.00×" not in files["model_h200.svg"] + files["overview_cpu.svg"]
 
 
 def check_form(files: dict[str, str]) -> None:
@@ -190,11 +199,13 @@ def check_stale(folder: Path) -> None:
     make(folder, documents(1.0))
     where = ("--results", folder / "results", "--out", folder / "out", "--check")
     assert report(*where).returncode == 0, "a current page was taken for a stale one"
-    picture = folder / "out" / "overview.svg"
+    picture = folder / "out" / "overview_h200.svg"
     text = picture.read_text(encoding="utf-8")
     picture.write_text(text.replace("1.00×", "9.00×"), encoding="utf-8")
     done = report(*where)
-    assert done.returncode == 1 and "overview.svg" in done.stdout, "a stale picture was not seen"
+    assert done.returncode == 1 and "overview_h200.svg" in done.stdout, (
+        "a stale picture was not seen"
+    )
     assert "9.00×" in picture.read_text(encoding="utf-8"), "--check wrote"
     picture.write_text(text, encoding="utf-8")
     (folder / "out" / "old.svg").write_text("", encoding="utf-8")
