@@ -98,7 +98,11 @@ else
       echo "no pytest or hypothesis here: tests of the package left out"
     fi
     beside_torch operations operations "${rounds[@]}"
-    if has transformers; then beside_torch model patched_llama "${rounds[@]}"; fi
+    if has transformers && wanted model; then
+      beside_torch model patched_llama "${rounds[@]}"
+      step "first steps" python3 bench/patched_llama.py --json "$results/model.json" \
+        --first-steps coda "coda compiled" compile
+    fi
   fi
 fi
 

@@ -1,14 +1,15 @@
 """A training step of transformers' Llama: patched by coda, beside the stock model, eager and
 compiled, and beside Liger where it is installed.
 
-    python bench/patched_llama.py --json bench/results/model_h200.json
-    python bench/patched_llama.py --device cpu --json bench/results/model_cpu.json
+    python bench/patched_llama.py --json model_h200.json
+    python bench/patched_llama.py --json model_h200.json --first-steps coda compile   # adds them
+    python bench/patched_llama.py --device cpu --json model_cpu.json
 
 Contenders share parameters and optimizer, take turns in one process (race.py), and use PyTorch's
 attention (cuDNN on a GPU). `forward + backward` leaves gradients in memory; `step` is that, the
 clipping of gradients and AdamW on fp32 weights. With zeros, embeddings and so all activations are
-zero. The first step of each contender runs in a process of its own, after the imports, from a model
-that lies on the device; compilers start from an empty cache there.
+zero. A first step runs in a process of its own, after the imports, from a model that lies on the
+device; compilers start from an empty cache there.
 """
 
 import argparse
@@ -68,7 +69,7 @@ def print_first_step(a: argparse.Namespace) -> None:
     print(json.dumps({"first_step_s": time.perf_counter() - begin}))
 
 
-def first_step(name: str, a: argparse.Namespace) -> dict:
+def first_step(name: str, a: argparse.Namespace) -> float | None:
     command = [sys.executable, __file__, "--first", name, "--device", a.device, "--dtype", a.dtype]
     command += ["--model", a.model, "--batch", str(a.batch), "--seq", str(a.seq)]
     with tempfile.TemporaryDirectory() as caches:
@@ -79,8 +80,20 @@ def first_step(name: str, a: argparse.Namespace) -> dict:
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"{name}: first step failed: {done.stderr.strip().splitlines()[-1:]}")
-        return {}
-    return json.loads(done.stdout.splitlines()[-1])
+        return None
+    return json.loads(done.stdout.splitlines()[-1])["first_step_s"]
+
+
+def add_first_steps(a: argparse.Namespace) -> None:
+    """To the file of a race."""
+    document = json.loads(a.json.read_text())
+    for name in a.first_steps:
+        seconds = first_step(name, a)
+        print(f"{name}: {seconds} s")
+        for r in document["results"]:
+            if r["contender"] == name:
+                r["first_step_s"] = seconds
+    a.json.write_text(json.dumps(document, indent=2) + "\n")
 
 
 class Step:
@@ -164,12 +177,12 @@ def measure(a: argparse.Namespace, steps: dict[str, Step], zeros: bool) -> list[
 
 def print_table(results: list[dict]) -> None:
     head = f"{'':15} {'data':7}{'fwd+bwd ms':>11}{'step ms':>9}{'tokens/s':>10}"
-    print(f"{head}{'GiB':>7}{'first s':>9}")
+    print(f"{head}{'GiB':>7}")
     for r in results:
-        peak, first = r["peak_over_weights_bytes"], r.get("first_step_s")
+        peak = r["peak_over_weights_bytes"]
         cells = f"{r['forward_backward_ms']:11.1f}{r['step_ms']:9.1f}{r['tokens_per_second']:10.0f}"
         cells += f"{peak / 2**30:7.1f}" if peak else " " * 7
-        print(f"{r['contender']:15} {r['regime']:7}{cells}{f'{first:9.1f}' if first else ''}")
+        print(f"{r['contender']:15} {r['regime']:7}{cells}")
     for regime in ("random", "zeros"):
         group = [r for r in results if r["regime"] == regime]
         ours = [r for r in group if r["contender"].startswith("coda")]
@@ -205,7 +218,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--dtype", choices=TYPES, default="bf16")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--contenders", nargs="+", choices=NAMES, default=NAMES)
-    parser.add_argument("--first-steps", nargs="*", choices=NAMES, default=NAMES)
+    parser.add_argument("--first-steps", nargs="+", choices=NAMES, help="only these; adds to FILE")
     parser.add_argument("--first", choices=NAMES, help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, default=2, help="on the CPU")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -224,7 +237,9 @@ def main() -> int:
         if a.first:
             print_first_step(a)
             return 0
-        first = {name: first_step(name, a) for name in a.first_steps}
+        if a.first_steps:
+            add_first_steps(a)
+            return 0
         model, tokens = make_inputs(a)
         weights = MasterWeights(list(model.parameters()))
         steps = make_steps(a, model, tokens, weights)
@@ -238,8 +253,6 @@ def main() -> int:
             results += measure(a, steps, zeros=True)
     if a.device == "cpu":
         check_one_openmp()
-    for r in results:
-        r |= first.get(r["contender"], {})
     more = {"kind": "model", "torch": torch.__version__, "versions": installed()}
     coda = Coda(a.device)
     document = write_results(a.json, coda, results, ours=fastest(results), **more)
