@@ -6,7 +6,7 @@
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
 # nothing but the driver), else builds them; the package's extension from build-gpu/python or
-# python/coda. What needs PyTorch, the package or pytest is left out where python3 has none of it.
+# python/coda. What needs PyTorch, transformers or pytest is left out where python3 has none of it.
 # CASES, ROUNDS and SANITIZER_CASES change how much is done. The last lines are a short table.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -83,26 +83,27 @@ beside_torch() {  # part, script, arguments of it; writes PART.json and PART.txt
 rounds=(--rounds "${ROUNDS:-20}")
 if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   echo "no PyTorch with CUDA here: left out"
+elif ! has coda.operators; then
+  echo "the coda package does not load:"
+  python3 -c 'import coda.operators' 2>&1 | tail -n 1
+  note "the package" 1 0
 else
+  if ! wanted package; then
+    :
+  elif has pytest && has hypothesis; then
+    step "tests of the package" python3 -m pytest -q -k cuda tests/python
+  else
+    echo "no pytest or hypothesis here: tests of the package left out"
+  fi
   beside_torch numerics numerics --device cuda
   beside_torch layer layer "${rounds[@]}"
+  beside_torch operations operations "${rounds[@]}"
   beside_torch cross_entropy cross_entropy "${rounds[@]}"
   CODA=$PWD/$coda beside_torch train train --device cuda "${rounds[@]}"
-  if ! has coda; then
-    echo "the coda package does not load, so that its tests and benchmarks are left out:"
-    python3 -c 'import coda' 2>&1 | tail -n 1
-  else
-    if wanted package && has pytest && has hypothesis; then
-      step "tests of the package" python3 -m pytest -q -k cuda tests/python
-    elif wanted package; then
-      echo "no pytest or hypothesis here: tests of the package left out"
-    fi
-    beside_torch operations operations "${rounds[@]}"
-    if has transformers && wanted model; then
-      beside_torch model patched_llama "${rounds[@]}"
-      step "first steps" python3 bench/patched_llama.py --json "$results/model.json" \
-        --first-steps coda "coda compiled" compile
-    fi
+  if has transformers && wanted model; then
+    beside_torch model patched_llama "${rounds[@]}"
+    step "first steps" python3 bench/patched_llama.py --json "$results/model.json" \
+      --first-steps coda "coda compiled" compile
   fi
 fi
 
