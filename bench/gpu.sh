@@ -5,8 +5,8 @@
 # operations model sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
-# nothing but the driver), else builds them; the package's extension from build-gpu/python or
-# python/coda. What needs PyTorch, transformers or pytest is left out where python3 has none of it.
+# nothing but the driver), else builds them; the package's extension from python/coda or
+# build-gpu/python. What needs PyTorch, transformers or pytest is left out where python3 has none of it.
 # CASES, ROUNDS and SANITIZER_CASES change how much is done. The last lines are a short table.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -61,12 +61,9 @@ fi
 
 # PyTorch, the package beside it, and libcoda for both.
 export CODA_LIBRARY=$PWD/build-gpu/lib/libcoda.so
-for folder in build-gpu/python python; do
-  if [[ -f $folder/coda/_native.abi3.so ]]; then
-    export PYTHONPATH=$PWD/$folder${PYTHONPATH:+:$PYTHONPATH}
-    break
-  fi
-done
+extension=coda/_native.abi3.so
+[[ -f python/$extension ]] || cp "build-gpu/python/$extension" "python/$extension" 2>/dev/null
+export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
 has() { python3 -c "import $1" 2>/dev/null; }  # Python module
 beside_torch() {  # part, script, arguments of it; writes PART.json and PART.txt
   local to=$results/$1
