@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: checks, tests of the PyTorch package, benchmarks, sanitizers.
 #   bench/gpu.sh [FOLDER [PART...]]     results go to FOLDER; bench/results if left out
-# Parts, all of them if none is named: check bench numerics layer cross_entropy train package
-# operations model sanitizers.
+# Parts, all of them if none is named: check bench package numerics overhead layer operations
+# cross_entropy train model sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
 # nothing but the driver), else builds them; the package's extension from python/coda or
@@ -75,7 +75,7 @@ beside_torch() {  # part, script, arguments of it; writes PART.json and PART.txt
       return 1
     }
   }
-  step "$2 beside PyTorch" run "$@"
+  step "bench/$2.py" run "$@"
 }
 rounds=(--rounds "${ROUNDS:-20}")
 if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
@@ -93,6 +93,7 @@ else
     echo "no pytest or hypothesis here: tests of the package left out"
   fi
   beside_torch numerics numerics --device cuda
+  beside_torch overhead overhead --device cuda
   beside_torch layer layer "${rounds[@]}"
   beside_torch operations operations "${rounds[@]}"
   beside_torch cross_entropy cross_entropy "${rounds[@]}"
