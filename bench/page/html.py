@@ -16,7 +16,7 @@ main { max-width: 1200px; margin: 0 auto; padding: 1.5rem 1rem 4rem }
 h1 { margin: 0 0 .5rem } h2 { margin: 2.5rem 0 .25rem } a { color: var(--ahead) }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 1rem 0 }
 .pictures { display: grid; gap: 1rem; margin: 1rem 0; align-items: start;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)) }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 480px), 1fr)) }
 img { width: 100%; max-width: 720px; height: auto; display: block }
 .source { color: var(--faint); font-size: .85rem; overflow-wrap: anywhere }
 .note { border: 1px dashed var(--line); border-radius: 8px; padding: .5rem 1rem }
