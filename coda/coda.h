@@ -104,7 +104,7 @@ typedef struct coda_port {
 typedef enum coda_loss_reduction {
   CODA_LOSS_NONE = 0, /* a loss for every row */
   CODA_LOSS_SUM = 1,
-  CODA_LOSS_MEAN = 2 /* over the rows that are not ignored */
+  CODA_LOSS_MEAN = 2 /* over the rows that are not ignored; NaN where all are */
 } coda_loss_reduction;
 
 typedef enum coda_cross_entropy_step {
@@ -133,7 +133,8 @@ typedef struct coda_cross_entropy {
   const coda_tensor* logits;          /* [M, V], z: out of the first step where not NULL, then in */
   const coda_tensor* dz;              /* [M, V], from logits: for rstd*dz; may be their memory */
   const coda_tensor* dloss;           /* [1] or [M], fp32; NULL: 1 */
-  const coda_tensor *dweight, *dx;    /* [V, h] fp32, [M, h] (fp32 where z is made again): out */
+  const coda_tensor *dweight, *dx;    /* [V, h] fp32, [M, h] (fp32 where z is made again): out;
+                                         one of them may be NULL: not wanted */
   int32_t add_to_dweight;             /* 1: to what is there */
   const coda_tensor* dots; /* with rstd: sums of z*dz, [1, M] or, made again, [V/128, M] */
 } coda_cross_entropy;

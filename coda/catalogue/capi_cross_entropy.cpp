@@ -115,12 +115,12 @@ CrossEntropyGradients<T> gradients_of(const coda_cross_entropy& c) {
   const bool each = c.reduction == CODA_LOSS_NONE, again = c.step == CODA_CROSS_ENTROPY_RECOMPUTE;
   CrossEntropyGradients<T> result;
   result.dloss = vector<float>("dloss", c.dloss, each ? c.x->rows : 1, true);
-  result.dweight = matrix<float>("dweight", c.dweight);
+  result.dweight = matrix<float>("dweight", c.dweight, true);
   result.add_to_dweight = c.add_to_dweight != 0;
   if (again) {
-    result.dx_sum = matrix<float>("dx", c.dx);
+    result.dx_sum = matrix<float>("dx", c.dx, true);
   } else {
-    result.dx = matrix<T>("dx", c.dx);
+    result.dx = matrix<T>("dx", c.dx, true);
   }
   result.dots = matrix<float>("dots", c.dots, c.rstd == nullptr);
   return result;

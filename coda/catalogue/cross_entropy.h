@@ -19,7 +19,8 @@ struct Target;  // coda/plan/cuda.h
 
 namespace coda::catalogue {
 
-enum class LossReduction { kNone, kSum, kMean };  // mean: over the rows that are not ignored
+// Mean: over the rows that are not ignored; where all are, NaN with gradients of zero.
+enum class LossReduction { kNone, kSum, kMean };
 
 struct CrossEntropyOptions {
   float soft_cap = 0;   // c of ẑ = c·tanh(z/c); 0: none
@@ -62,7 +63,7 @@ struct CrossEntropyGradients {
   // Gradient of the loss, where it will be when the work runs: [1], 1 where it is null; without a
   // reduction [M], and not null.
   const float* dloss = nullptr;
-  Matrix<float> dweight;        // [V, h]
+  Matrix<float> dweight;        // [V, h]; one of the gradients may be left out
   bool add_to_dweight = false;  // to what is there
   // The gradient by x where it is normalised, (rstd·dz) W where rstd is given: [M, h]. Recomputing
   // adds it up in fp32, in dx_sum.

@@ -49,12 +49,22 @@ void check_problem(const CrossEntropy<T>& p) {
   check_pointer("target", p.target, p.x.rows);
 }
 
+// A default-constructed gradient is one that the caller does not want.
+template <class T>
+bool wanted(const Matrix<T>& gradient) {
+  return gradient.data != nullptr || gradient.rows != 0 || gradient.columns != 0;
+}
+
 // recomputes: dx is added up in dx_sum, and dots come in parts.
 template <class T>
 void check_gradients(const CrossEntropy<T>& p, const CrossEntropyGradients<T>& g, bool recomputes) {
   const int64_t M = p.x.rows, V = p.weight.rows, h = p.x.columns;
-  check_matrix("dweight", erase(g.dweight), V, h);
-  if (!g.input_grad) {
+  const bool wants_dx = recomputes ? wanted(g.dx_sum) : wanted(g.dx);
+  if (!wanted(g.dweight) && !wants_dx && !g.input_grad) {
+    fail_argument("linear_cross_entropy", "dweight", "dweight, dx or both", "neither of them");
+  }
+  if (wanted(g.dweight)) check_matrix("dweight", erase(g.dweight), V, h);
+  if (wants_dx && !g.input_grad) {
     const TensorView dx = recomputes ? erase(g.dx_sum) : erase(g.dx);
     check_matrix(recomputes ? "dx_sum" : "dx", dx, M, h);
   }

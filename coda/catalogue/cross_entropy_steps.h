@@ -94,7 +94,7 @@ class CrossEntropySteps {
                                      ? lines(gradients.dots, first / kSumsWidth, sum_parts(columns))
                                      : Matrix<float>();
       make_dz(lse, gradients, scale, first, weight, dz, dots);
-      weight_grad(dz, problem_.x, lines(gradients.dweight, first, columns),
+      weight_grad(dz, problem_.x, rows_of_dweight(gradients, first, columns),
                   gradients.add_to_dweight);
       input_grad({0, dz, weight, dots, first == 0}, gradients, true);
     }
@@ -111,6 +111,10 @@ class CrossEntropySteps {
   static Matrix<E> lines(const Matrix<E>& matrix, int64_t first, int64_t count) {
     return {matrix.data + first * matrix.ld, count, matrix.columns, matrix.ld};
   }
+  static Matrix<float> rows_of_dweight(const CrossEntropyGradients<T>& gradients, int64_t first,
+                                       int64_t count) {
+    return wanted(gradients.dweight) ? lines(gradients.dweight, first, count) : Matrix<float>();
+  }
   PerRowFrom<ReciprocalRms> rstd_of(int64_t first, int64_t rows) const {
     if (!problem_.rstd.given) return {};
     const auto& view = problem_.rstd.view[0];
@@ -118,7 +122,7 @@ class CrossEntropySteps {
   }
 
   void check_loss(const CrossEntropyLoss& outputs) const {
-    check_pointer("loss", outputs.loss, 1);
+    check_pointer("loss", outputs.loss, each_row() ? M() : 1);
     check_pointer("lse", outputs.lse, M());
   }
 
@@ -209,6 +213,7 @@ class CrossEntropySteps {
   void input_grad(const InputGradStep<T>& step, const CrossEntropyGradients<T>& gradients,
                   bool adds) const {
     if (gradients.input_grad) return gradients.input_grad(step);
+    if (!(adds ? wanted(gradients.dx_sum) : wanted(gradients.dx))) return;
     if (adds) {
       Linear<float> program;
       if (!step.first) program.c = PerElement<const float>(Matrix<const float>(gradients.dx_sum));
@@ -223,6 +228,7 @@ class CrossEntropySteps {
 
   void weight_grad(const Matrix<const T>& dz, const Matrix<const T>& x,
                    const Matrix<float>& dweight, bool adds) const {
+    if (!wanted(dweight)) return;
     LinearWeightGrad<float> program;
     if (adds) program.c = PerElement<const float>(Matrix<const float>(dweight));
     program.out = dweight;

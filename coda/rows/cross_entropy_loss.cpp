@@ -55,7 +55,7 @@ void cross_entropy_total(const row::CrossEntropyTotalArguments& a, const Options
     if (a.total != nullptr) sum += a.loss[m];
   }
   const float factor = a.mean ? row::mean_factor(count) : 1.0f;
-  if (a.total != nullptr) *a.total = static_cast<float>(sum) * factor;
+  if (a.total != nullptr) *a.total = a.mean ? row::mean_loss(sum, count) : static_cast<float>(sum);
   if (a.scale != nullptr) *a.scale = (a.dloss != nullptr ? *a.dloss : 1.0f) * factor;
 }
 

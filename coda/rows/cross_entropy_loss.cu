@@ -78,7 +78,9 @@ __global__ void __launch_bounds__(kTotalThreads)
   }
   if (thread > 0) return;
   const float factor = a.mean ? mean_factor(counts[0]) : 1.0f;
-  if (a.total != nullptr) *a.total = static_cast<float>(sums[0]) * factor;
+  if (a.total != nullptr) {
+    *a.total = a.mean ? mean_loss(sums[0], counts[0]) : static_cast<float>(sums[0]);
+  }
   if (a.scale != nullptr) *a.scale = (a.dloss != nullptr ? *a.dloss : 1.0f) * factor;
 }
 

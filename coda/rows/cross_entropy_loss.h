@@ -32,7 +32,7 @@ struct CrossEntropyTotalArguments {
   int64_t ignore_index = -100;
   bool mean = true;              // over the rows that are not ignored; else the sum
   const float* loss = nullptr;   // [M], for
-  float* total = nullptr;        // [1]; 0 where all rows are ignored; may be null
+  float* total = nullptr;        // [1]; the mean of no rows is NaN; may be null
   const float* dloss = nullptr;  // [1], of the total; 1 where it is null. For
   float* scale = nullptr;        // [1]: its gradient by the loss of a row; may be null
 };

@@ -24,9 +24,16 @@ CODA_HD RowLoss row_loss(const CrossEntropySums::State<float>& state, int64_t la
   return {lse, loss + z_loss * lse * lse};
 }
 
-// 1 over the number of rows that count, which may be none.
+// The factor of a row's gradient: 1 over the number of rows that count. Where none does, all
+// gradients are zero.
 CODA_HD float mean_factor(int64_t count) {
   return 1.0f / static_cast<float>(count > 1 ? count : 1);
+}
+
+// The mean of no losses is NaN, as in every framework.
+CODA_HD float mean_loss(double sum, int64_t count) {
+  if (count == 0) return stdlib::numeric_limits<float>::quiet_NaN();
+  return static_cast<float>(sum) * mean_factor(count);
 }
 
 }  // namespace coda::row

@@ -20,6 +20,8 @@ __all__ = ["__version__", "library"]
 being_run = sys.argv[:1] == ["-m"]
 
 if importlib.util.find_spec("torch") is not None and not being_run:
-    from coda import operators
+    from coda import nn, operators
+    from coda.loss import linear_cross_entropy
+    from coda.patching import patch, unpatch
 
-    __all__ += ["operators"]
+    __all__ += ["linear_cross_entropy", "nn", "operators", "patch", "unpatch"]

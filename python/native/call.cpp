@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace native {
@@ -59,14 +60,14 @@ PyObject* list_item(PyObject* value, size_t i) {
   return PyTuple_Check(value) != 0 ? PyTuple_GetItem(value, index) : PyList_GetItem(value, index);
 }
 
+}  // namespace
+
 bool succeeded(coda_status status) {
   if (status == CODA_OK) return true;
   PyErr_SetString(status == CODA_BAD_ARGUMENT ? PyExc_ValueError : PyExc_RuntimeError,
                   library.last_error());
   return false;
 }
-
-}  // namespace
 
 Call::~Call() {
   for (size_t i = 0; i < copy_count_; ++i) Py_DecRef(copies_[i]);
@@ -91,16 +92,9 @@ bool Call::read(PyObject* const* values, size_t count) {
 
 bool Call::run(const char* variant) {
   coda_options options{};
-  options.size = sizeof(options);
   PyObject* workspace = nullptr;
-  if (device_type_ == dlpack::kCuda) {
-    options.device = CODA_CUDA;
-    options.gpu = device_id_;
-    if (torch.api->current_stream(device_type_, device_id_, &options.stream) != 0 ||
-        !find_workspace(variant, options, workspace)) {
-      return false;
-    }
-  }
+  if (!find_device(options)) return false;
+  if (options.device == CODA_CUDA && !find_workspace(variant, options, workspace)) return false;
   coda_status status = CODA_OK;
   Py_BEGIN_ALLOW_THREADS;
   status = library.run(operation(), variant, a(), b(), arguments_.data(),
@@ -108,6 +102,21 @@ bool Call::run(const char* variant) {
   Py_END_ALLOW_THREADS;
   Py_DecRef(workspace);
   return succeeded(status);
+}
+
+bool Call::find_device(coda_options& options) const {
+  options.size = sizeof(options);
+  if (device_type_ != dlpack::kCuda) return true;
+  options.device = CODA_CUDA;
+  options.gpu = device_id_;
+  return torch.api->current_stream(device_type_, device_id_, &options.stream) == 0;
+}
+
+const coda_tensor* Call::tensor_of(const char* port) const {
+  for (size_t i = 0; i < argument_count_; ++i) {
+    if (std::strcmp(arguments_[i].name, port) == 0) return arguments_[i].tensors;
+  }
+  return nullptr;
 }
 
 // The caching allocator gives the memory to later work of the same stream only.

@@ -27,6 +27,9 @@ struct Declaration {
   std::vector<Port> ports;
 };
 
+// Whether a call of libcoda did; else its error as Python's.
+bool succeeded(coda_status status);
+
 inline constexpr size_t kMaxPorts = 32, kMaxSegments = 4;
 
 class Call {
@@ -41,6 +44,11 @@ class Call {
   bool read(PyObject* const* values, size_t count);
   // On the device of the tensors; on a GPU on torch's current stream.
   bool run(const char* variant);
+
+  // For a function of libcoda that takes a structure of its own: the tensor of a port, null where
+  // it was left out; and where to run.
+  const coda_tensor* tensor_of(const char* port) const;
+  bool find_device(coda_options& options) const;
 
  private:
   const char* operation() const { return declaration_.operation.c_str(); }

@@ -12,6 +12,8 @@ struct Library {
   decltype(&coda_run) run = nullptr;
   decltype(&coda_workspace_bytes) workspace_bytes = nullptr;
   decltype(&coda_last_error) last_error = nullptr;
+  decltype(&coda_run_cross_entropy) run_cross_entropy = nullptr;
+  decltype(&coda_cross_entropy_workspace_bytes) cross_entropy_workspace_bytes = nullptr;
 };
 inline Library library;
 

@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "call.h"
+#include "cross_entropy.h"
 
 namespace native {
 namespace {
@@ -33,7 +34,9 @@ PyObject* load(PyObject*, PyObject* path) {
   decltype(&coda_version) version = nullptr, commit = nullptr;
   if (!find(handle, "coda_version", version) || !find(handle, "coda_commit", commit) ||
       !find(handle, "coda_run", found.run) || !find(handle, "coda_last_error", found.last_error) ||
-      !find(handle, "coda_workspace_bytes", found.workspace_bytes)) {
+      !find(handle, "coda_workspace_bytes", found.workspace_bytes) ||
+      !find(handle, "coda_run_cross_entropy", found.run_cross_entropy) ||
+      !find(handle, "coda_cross_entropy_workspace_bytes", found.cross_entropy_workspace_bytes)) {
     dlclose(handle);
     return nullptr;
   }
@@ -136,6 +139,11 @@ PyMethodDef methods[] = {
      "use_torch(Tensor, table, copy, allocate): gives the version of torch's DLPack table"},
     {"declare", method(declare), METH_FASTCALL, "declare(operation, a, b, *ports): gives a handle"},
     {"run", method(run), METH_FASTCALL, "run(handle, variant, *values): runs a declared operation"},
+    {"cross_entropy_workspace_bytes", method(cross_entropy_workspace_bytes), METH_FASTCALL,
+     "cross_entropy_workspace_bytes(step, chunk, x, weight): what run_cross_entropy needs"},
+    {"run_cross_entropy", method(run_cross_entropy), METH_FASTCALL,
+     "run_cross_entropy(step, reduction, chunk, ignore_index, soft_cap, z_loss, smoothing, x, "
+     "weight, target, loss, lse, dloss, dweight, dx, workspace): a step of the loss"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module{PyModuleDef_HEAD_INIT,

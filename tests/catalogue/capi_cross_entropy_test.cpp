@@ -126,6 +126,15 @@ TEST_F(CApiCrossEntropy, MakesLogitsAgain) {
   expect_loss_and_gradients();
 }
 
+TEST_F(CApiCrossEntropy, LeavesAGradientOut) {
+  call.dweight = nullptr;
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), CODA_OK) << coda_last_error();
+  call.dweight = &dweight_tensor;
+  call.dx = nullptr;
+  ASSERT_EQ(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), CODA_OK) << coda_last_error();
+  expect_loss_and_gradients();
+}
+
 TEST_F(CApiCrossEntropy, Refuses) {
   const auto refused = [&](auto change, const std::vector<std::string>& parts, int64_t chunk = 8) {
     const coda_cross_entropy before = call;
@@ -144,6 +153,7 @@ TEST_F(CApiCrossEntropy, Refuses) {
   refused([](auto& c) { c.lse = c.x; }, {"'lse'", "[1, 21]"});
   refused([](auto& c) { c.dweight = c.x; }, {"'dweight'"});
   refused([](auto& c) { c.dx = c.dweight; }, {"'dx'"});
+  refused([](auto& c) { c.dx = c.dweight = nullptr; }, {"'dweight'", "neither"});
   refused([](auto& c) { c.dloss = c.lse; }, {"'dloss'", "[1, 1]"});
   refused([](auto& c) { c.rstd = c.lse; }, {"'rstd_width'", "above 0"});
   refused([](auto&) {}, {"chunk"}, 0);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "coda/catalogue/linear_cross_entropy.h"
@@ -17,18 +19,28 @@ void expect_zeros(const std::vector<float>& values) {
   for (const float v : values) ASSERT_EQ(v, 0);
 }
 
+// A sum over nothing is 0, a mean NaN.
+void expect_of_nothing(const CrossEntropyFixture& f) {
+  if (f.problem.options.reduction == LossReduction::kMean) {
+    EXPECT_TRUE(std::isnan(f.loss[0]));
+  } else {
+    EXPECT_EQ(f.loss[0], 0);
+  }
+}
+
 TEST(CrossEntropyEdges, AllTargetsIgnored) {
   for (const LossReduction reduction : {LossReduction::kSum, LossReduction::kMean}) {
     CrossEntropyFixture f(5, 130, 8);
     f.problem.options.reduction = reduction;
     f.problem.options.z_loss = 0.5f;
     f.target.assign(f.target.size(), -100);
+    f.loss[0] = 1;
     f.with_gradients();
-    EXPECT_EQ(f.loss[0], 0);
+    expect_of_nothing(f);
     expect_zeros(f.dweight);
     expect_zeros(f.dx);
     f.forward();
-    EXPECT_EQ(f.loss[0], 0);
+    expect_of_nothing(f);
     std::ranges::fill(f.dweight, kNotANumber);
     f.recompute();
     expect_zeros(f.dweight);
@@ -43,18 +55,42 @@ TEST(CrossEntropyEdges, AllTargetsIgnored) {
 
 TEST(CrossEntropyEdges, NoTokens) {
   CrossEntropyFixture f(0, 130, 8);
+  f.loss[0] = 1;
   f.with_gradients();
-  EXPECT_EQ(f.loss[0], 0);
+  expect_of_nothing(f);
   expect_zeros(f.dweight);
-  f.loss[0] = kNotANumber;
+  f.loss[0] = 1;
   f.forward();
-  EXPECT_EQ(f.loss[0], 0);
+  expect_of_nothing(f);
   std::ranges::fill(f.dweight, kNotANumber);
   f.recompute();
   expect_zeros(f.dweight);
   std::ranges::fill(f.dweight, kNotANumber);
   f.backward();
   expect_zeros(f.dweight);
+  f.problem.options.reduction = LossReduction::kNone;
+  f.outputs.loss = nullptr;  // as many as there are tokens
+  f.forward();
+}
+
+// The other one has the same bits then, and nothing else is written.
+TEST(CrossEntropyEdges, AGradientThatIsNotWanted) {
+  const std::function<void(CrossEntropyFixture&)> policies[] = {
+      [](CrossEntropyFixture& f) { f.with_gradients(2); },
+      [](CrossEntropyFixture& f) { f.forward(), f.backward(); },
+      [](CrossEntropyFixture& f) { f.forward(), f.recompute(); }};
+  for (const auto& policy : policies) {
+    CrossEntropyFixture both(5, 300, 8), inputs(5, 300, 8), weights(5, 300, 8);
+    inputs.gradients.dweight = {};
+    weights.gradients.dx = weights.gradients.dx_sum = {};
+    for (CrossEntropyFixture* f : {&both, &inputs, &weights}) policy(*f);
+    EXPECT_EQ(std::memcmp(weights.dweight.data(), both.dweight.data(), 300 * 8 * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(inputs.dx.data(), both.dx.data(), 5 * 8 * sizeof(float)), 0);
+    EXPECT_EQ(std::memcmp(inputs.dx_sum.data(), both.dx_sum.data(), 5 * 8 * sizeof(float)), 0);
+    for (const auto* untouched : {&inputs.dweight, &weights.dx, &weights.dx_sum}) {
+      for (const float v : *untouched) ASSERT_TRUE(std::isnan(v));
+    }
+  }
 }
 
 TEST(CrossEntropyEdges, OneClass) {

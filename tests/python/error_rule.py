@@ -2,6 +2,7 @@
 twice those of the unfused computation by stock PyTorch in the same types, plus 2⁻²⁴·√K. Of few
 elements errors scatter, so the unfused computation's are taken over several draws of a case."""
 
+import sys
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -19,8 +20,16 @@ def rms(values: Tensor) -> float:
     return values.double().square().mean().sqrt().item()
 
 
-def check(name: str, result: Tensor, draws: list[Draw], contraction: int) -> None:
-    """result: for the first draw."""
+def errors(result: Tensor, exact: Tensor) -> tuple[float, float]:
+    """RMS and largest error, over the RMS of the exact values."""
+    difference, size = result.double() - exact, max(rms(exact), sys.float_info.min)
+    return rms(difference) / size, difference.abs().max().item() / size
+
+
+def check(
+    name: str, result: Tensor, draws: list[Draw], contraction: int, more: float = 0.0
+) -> None:
+    """result: for the first draw. more: error that is allowed beside the rule's, over the RMS."""
     exact, kind = draws[0].exact, draws[0].stock.dtype
     assert result.shape == exact.shape, f"{name}: {tuple(result.shape)}, not {tuple(exact.shape)}"
     assert result.dtype == kind, f"{name}: {result.dtype}, not {kind}"
@@ -28,7 +37,7 @@ def check(name: str, result: Tensor, draws: list[Draw], contraction: int) -> Non
         return
     unfused = [draw.stock.double() - draw.exact for draw in draws]
     once = [draw.exact.to(kind).double() - draw.exact for draw in draws]
-    floor = 2**-24 * contraction**0.5 * max(rms(draw.exact) for draw in draws)
+    floor = (2**-24 * contraction**0.5 + more) * max(rms(draw.exact) for draw in draws)
     scatter = 1 + 3 / exact.numel() ** 0.5  # as in coda/tools/error_rule.cpp
     rms_limit = 2 * scatter * max(map(rms, unfused + once)) + floor
     limit = 2 * max(error.abs().max().item() for error in unfused + once) + floor
@@ -36,3 +45,16 @@ def check(name: str, result: Tensor, draws: list[Draw], contraction: int) -> Non
     assert rms(difference) <= rms_limit, f"{name}: RMS error {rms(difference)}, limit {rms_limit}"
     largest = difference.abs().max().item()
     assert largest <= limit, f"{name}: largest error {largest}, limit {limit}"
+
+
+def check_errors(
+    results: dict[str, Tensor],
+    stock: dict[str, Tensor],
+    exact: dict[str, Tensor],
+    contraction: int,
+    floors: dict[str, float] | None = None,
+) -> None:
+    """Of one draw, tensors by name; floors: what check() takes as `more`."""
+    for name, want in exact.items():
+        more = (floors or {}).get(name, 0.0)
+        check(name, results[name], [Draw(stock[name], want)], contraction, more)

@@ -5,6 +5,7 @@ pass have gradients. An output that was not asked for is an empty tensor of shap
 """
 
 from coda.operators import (
+    cross_entropy,
     embedding,
     finish_columns,
     fold_norm_weight,
@@ -21,6 +22,7 @@ from coda.operators import (
 )
 
 __all__ = [
+    "cross_entropy",
     "embedding",
     "finish_columns",
     "fold_norm_weight",

@@ -1,0 +1,156 @@
+"""The two halves of a decoder layer as autograd functions: up to attention, and from it on.
+
+A layer is x1 = x + attention(rms(x)) Woᵀ, x2 = x1 + mlp(rms(x1)). attention_inputs() makes q, k and
+v of x and hands x on, attention_outputs() makes x2 of the attention's output y and of x; the
+attention between them is the caller's. Because x goes through the first half, the gradient of the
+residual stream comes into its backward and is added in the epilogue of the last GEMM. gated_mlp()
+is the second half without the projection of y.
+
+Shapes: M tokens, h the width of the stream, F that of the MLP. x is [M, h], weights are [out, in]
+as checkpoints have them, norms' weights are [h]. The computation runs in x's type, or in that of
+torch.autocast where it is on; parameters of another type are cast, and their gradients come in
+their own type.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from coda.layer_inputs import AttentionInputs, project_and_rotate
+from coda.layer_outputs import AttentionOutputs, GatedMlp, mlp
+from coda.layer_weights import cast
+
+ops = torch.ops.coda
+
+# What backward makes again instead of finding it saved: nothing; x⊙γ and the activation, in
+# epilogues that run anyway; or all but the inputs of a half, whose forward then runs twice.
+RECOMPUTE = ("nothing", "activation", "block")
+
+
+def attention_inputs(
+    x: Tensor,
+    gamma: Tensor,
+    q_weight: Tensor,
+    k_weight: Tensor,
+    v_weight: Tensor,
+    *,
+    head_dim: int,
+    epsilon: float,
+    positions: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    q_bias: Tensor | None = None,
+    k_bias: Tensor | None = None,
+    v_bias: Tensor | None = None,
+    q_norm: Tensor | None = None,
+    k_norm: Tensor | None = None,
+    norm_epsilon: float = 0.0,
+    recompute: str = "activation",
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """RMSNorm, the projections to q, k and v, and RoPE: (q, k, v, x) of x.
+
+    Args:
+        x: [M, h], the residual stream.
+        gamma: [h], weight of the norm, whose epsilon is `epsilon`.
+        q_weight: [Hq·d, h]; k_weight, v_weight: [Hkv·d, h]; their biases: [Hq·d] and [Hkv·d].
+        head_dim: d.
+        positions: [M], int64, the row of `cos` and `sin`, [rows, d/2], of every token.
+        q_norm, k_norm: [d], weights of norms of every head before RoPE, with `norm_epsilon`.
+        recompute: one of RECOMPUTE.
+
+    Returns:
+        q [M, Hq·d], k and v [M, Hkv·d], and x [M, h] to give to attention_outputs().
+    """
+    _check_recompute(recompute)
+    x = _to_compute_type(x)
+    tables = (positions, *cast((cos, sin), x))
+    parameters = (gamma, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
+    numbers = (head_dim, epsilon, norm_epsilon)
+    if _wants_gradient(x, *parameters):
+        return AttentionInputs.apply(x, *parameters, *tables, *numbers, recompute)
+    norm, *others = cast(parameters, x)
+    scaled, squares = ops.norm_inputs(x, norm)
+    q, k, v, _, _ = project_and_rotate(scaled, squares, others, tables, *numbers)
+    return q, k, v, x
+
+
+def attention_outputs(
+    y: Tensor,
+    x: Tensor,
+    o_weight: Tensor,
+    gamma: Tensor,
+    gate_weight: Tensor,
+    up_weight: Tensor,
+    down_weight: Tensor,
+    *,
+    epsilon: float,
+    o_bias: Tensor | None = None,
+    activation: str = "silu",
+    recompute: str = "activation",
+) -> Tensor:
+    """The projection of attention's output onto the stream, and the gated MLP behind its RMSNorm.
+
+    Args:
+        y: [M, Hq·d], what attention gave.
+        x: [M, h], as attention_inputs() handed it on.
+        o_weight: [h, Hq·d]; o_bias: [h].
+        gamma: [h], weight of the norm, whose epsilon is `epsilon`.
+        gate_weight, up_weight: [F, h]; down_weight: [h, F].
+        activation: "silu", "gelu", "gelu_tanh" or "relu", of the gate.
+        recompute: one of RECOMPUTE.
+
+    Returns:
+        x2 [M, h], the next layer's x.
+    """
+    _check_recompute(recompute)
+    x = _to_compute_type(x)
+    y = y.to(x.dtype)
+    parameters = (o_weight, o_bias, gamma, gate_weight, up_weight, down_weight)
+    if _wants_gradient(y, x, *parameters):
+        return AttentionOutputs.apply(y, x, *parameters, epsilon, activation, recompute)
+    o, bias, norm, gate, up, down = cast(parameters, x)
+    x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
+    return mlp(x1, scaled, squares, (gate, up, down), epsilon, activation, keep=False)[0]
+
+
+def gated_mlp(
+    x: Tensor,
+    gamma: Tensor,
+    gate_weight: Tensor,
+    up_weight: Tensor,
+    down_weight: Tensor,
+    *,
+    epsilon: float,
+    activation: str = "silu",
+    recompute: str = "activation",
+) -> Tensor:
+    """x + down(f(gate(n))·up(n)) with n the RMSNorm of x: [M, h] of [M, h].
+
+    Arguments as those of attention_outputs().
+    """
+    _check_recompute(recompute)
+    x = _to_compute_type(x)
+    parameters = (gamma, gate_weight, up_weight, down_weight)
+    if _wants_gradient(x, *parameters):
+        return GatedMlp.apply(x, *parameters, epsilon, activation, recompute)
+    norm, gate, up, down = cast(parameters, x)
+    scaled, squares = ops.norm_inputs(x, norm)
+    return mlp(x, scaled, squares, (gate, up, down), epsilon, activation, keep=False)[0]
+
+
+def _check_recompute(recompute: str) -> None:
+    if recompute not in RECOMPUTE:
+        expected = ", ".join(repr(policy) for policy in RECOMPUTE)
+        raise ValueError(f"coda: recompute is {recompute!r}, expected one of {expected}")
+
+
+def _to_compute_type(x: Tensor) -> Tensor:
+    device = x.device.type
+    if torch.is_autocast_enabled(device):
+        return x.to(torch.get_autocast_dtype(device))
+    return x
+
+
+def _wants_gradient(*tensors: Tensor | None) -> bool:
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)

@@ -1,0 +1,151 @@
+"""The first half of a decoder layer, up to attention: F4, B0 to B2 of docs/training.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from coda.layer_weights import as_type_of, cast, weight_gradients
+
+ops = torch.ops.coda
+
+
+def project_and_rotate(
+    scaled: Tensor,
+    squares: Tensor,
+    parameters: Sequence[Any],
+    tables: Sequence[Tensor],
+    head_dim: int,
+    epsilon: float,
+    norm_epsilon: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """linear_rope: (q, k, v, zq, zk) of x⊙γ [M, h].
+
+    parameters: weights, biases of q, k, v; norms of q, k. tables: positions, cos, sin.
+    """
+    q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm = parameters
+    positions, cos, sin = tables
+    return ops.linear_rope(
+        scaled,
+        q_weight,
+        k_weight,
+        v_weight,
+        head_dim,
+        positions,
+        cos,
+        sin,
+        squares=squares,
+        epsilon=epsilon,
+        width=scaled.shape[1],
+        q_bias=q_bias,
+        k_bias=k_bias,
+        v_bias=v_bias,
+        q_norm=q_norm,
+        k_norm=k_norm,
+        norm_epsilon=norm_epsilon,
+    )
+
+
+class AttentionInputs(torch.autograd.Function):
+    """(q, k, v, x) of x: norm_inputs, linear_rope."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        gamma: Tensor,
+        q_weight: Tensor,
+        k_weight: Tensor,
+        v_weight: Tensor,
+        q_bias: Tensor | None,
+        k_bias: Tensor | None,
+        v_bias: Tensor | None,
+        q_norm: Tensor | None,
+        k_norm: Tensor | None,
+        positions: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        head_dim: int,
+        epsilon: float,
+        norm_epsilon: float,
+        recompute: str,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        parameters = (q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
+        tables = (positions, cos, sin)
+        numbers = (head_dim, epsilon, norm_epsilon)
+        (norm,) = cast([gamma], x)
+        scaled, squares = ops.norm_inputs(x, norm)
+        q, k, v, zq, zk = project_and_rotate(scaled, squares, cast(parameters, x), tables, *numbers)
+        normed = q_norm is not None
+        ctx.save_for_backward(
+            x,
+            gamma,
+            *parameters,
+            *tables,
+            squares,
+            zq if normed else q,
+            zk if normed else k,
+            v,
+            scaled if recompute == "nothing" else None,
+        )
+        ctx.numbers = numbers
+        return q, k, v, x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dq: Tensor, dk: Tensor, dv: Tensor, dx_in: Tensor) -> Any:
+        x, gamma, *rest = ctx.saved_tensors
+        parameters, tables = rest[:8], rest[8:11]
+        squares, q, k, v, scaled = rest[11:]
+        head_dim, epsilon, norm_epsilon = ctx.numbers
+        needs = ctx.needs_input_grad
+        norm, *typed = cast([gamma, *parameters], x)
+        positions, cos, sin = tables
+        dzq, dzk, dzv, dots, *small = ops.rope_backward(
+            dq,
+            dk,
+            dv,
+            q,
+            k,
+            v,
+            head_dim,
+            positions,
+            squares,
+            epsilon,
+            x.shape[1],
+            cos,
+            sin,
+            q_bias=typed[3],
+            k_bias=typed[4],
+            v_bias=typed[5],
+            q_norm=typed[6],
+            k_norm=typed[7],
+            norm_epsilon=norm_epsilon,
+        )
+        dz = [dzq, dzk, dzv]
+        dx: Any = None
+        dgamma: Any = None
+        again = scaled is None and any(needs[2:5])
+        if needs[0] or needs[1]:
+            dx, made, dgamma = ops.linear_norm_backward(
+                dz, typed[:3], x, squares, epsilon, dots, dx_in, norm, again
+            )
+            scaled = made if again else scaled
+        elif again:
+            scaled, _ = ops.norm_inputs(x, norm)
+        dweights = weight_gradients(dz, scaled, parameters[:3], needs[2:5])
+        dsmall = [
+            as_type_of(parameter, gradient) if needed else None
+            for gradient, parameter, needed in zip(small, parameters[3:], needs[5:10])
+        ]
+        return (
+            dx if needs[0] else None,
+            as_type_of(gamma, dgamma) if needs[1] else None,
+            *dweights,
+            *dsmall,
+            *([None] * 7),
+        )

@@ -1,0 +1,208 @@
+"""linear_cross_entropy: the loss of a language model's head on z = x Wᵀ, and its gradients.
+
+z [M, V] never exists as a whole: with make_dx or make_dweight the gradients are made during the
+forward, some rows of z at a time; else backward makes z again, some of its columns at a time.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coda import _native
+from coda.operators.registration import define
+from coda.operators.variants import nothing
+
+LOSS, WITH_GRADIENTS, RECOMPUTE = 0, 1, 3  # of coda_cross_entropy_step
+REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}  # coda_loss_reduction
+DEFAULT_LOGITS = 1 << 29  # that exist at a time; the C++ model has as many
+
+# chunk: rows of z that exist at a time; 0: as many as have 2²⁹ elements.
+OPTIONS = (
+    'int ignore_index=-100, str reduction="mean", float z_loss=0., float label_smoothing=0., '
+    "float softcap=0., int chunk=0"
+)
+SCHEMA = (
+    f"linear_cross_entropy(Tensor x, Tensor weight, Tensor target, {OPTIONS}, "
+    "bool make_dx=False, bool make_dweight=False) "
+    "-> (Tensor loss, Tensor lse, Tensor dx, Tensor dweight)"
+)
+BACKWARD_SCHEMA = (
+    "linear_cross_entropy_backward(Tensor dloss, Tensor x, Tensor weight, Tensor target, "
+    f"Tensor lse, {OPTIONS}, bool make_dx=True, bool make_dweight=True) "
+    "-> (Tensor dx, Tensor dweight)"
+)
+
+
+def rows_at_a_time(chunk: int, vocabulary: int) -> int:
+    return chunk or max(DEFAULT_LOGITS // max(vocabulary, 1) // 64 * 64, 64)
+
+
+def columns_at_a_time(chunk: int, rows: int, vocabulary: int) -> int:
+    """As many logits as rows_at_a_time() lets exist, in whole groups of 128 columns."""
+    logits = min(rows_at_a_time(chunk, vocabulary), rows) * vocabulary
+    return max(-(-logits // max(rows, 1) // 128) * 128, 128)
+
+
+def run(
+    step: int,
+    chunk: int,
+    options: tuple[int, str, float, float, float],
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    loss: Tensor | None,
+    lse: Tensor,
+    dloss: Tensor | None,
+    dweight: Tensor | None,
+    dx: Tensor | None,
+) -> None:
+    """A step of libcoda. options: from ignore_index to softcap."""
+    ignore_index, reduction, z_loss, label_smoothing, softcap = options
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction: expected one of {list(REDUCTIONS)}, got {reduction!r}")
+    wanted = _native.cross_entropy_workspace_bytes(step, chunk, x, weight)
+    workspace = x.new_empty(wanted // 8 + 32, dtype=torch.int64)  # 256 bytes for its alignment
+    numbers = (step, REDUCTIONS[reduction], chunk, ignore_index, softcap, z_loss, label_smoothing)
+    _native.run_cross_entropy(*numbers, x, weight, target, loss, lse, dloss, dweight, dx, workspace)
+
+
+def fake(
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    z_loss: float = 0.0,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    chunk: int = 0,
+    make_dx: bool = False,
+    make_dweight: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    lse = x.new_empty(x.shape[0], dtype=torch.float32)
+    loss = x.new_empty(lse.shape if reduction == "none" else (), dtype=torch.float32)
+    dx = x.new_empty(x.shape) if make_dx else nothing(x)
+    dweight = x.new_empty(weight.shape if make_dweight else 0, dtype=torch.float32)
+    return loss, lse, dx, dweight
+
+
+def linear_cross_entropy(
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    z_loss: float = 0.0,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    chunk: int = 0,
+    make_dx: bool = False,
+    make_dweight: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """x [M, h], weight [V, h], target [M] -> loss [] or [M], lse [M], dx [M, h], dweight [V, h].
+
+    dx and dweight are those of the loss itself; all are fp32 but for dx, which has x's type.
+    """
+    options = (ignore_index, reduction, z_loss, label_smoothing, softcap)
+    made = fake(x, weight, target, *options, chunk, make_dx, make_dweight)
+    loss, lse, dx, dweight = made
+    if make_dx or make_dweight:
+        rows = rows_at_a_time(chunk, weight.shape[0])
+        gradients = (dweight if make_dweight else None, dx if make_dx else None)
+        run(WITH_GRADIENTS, rows, options, x, weight, target, loss, lse, None, *gradients)
+    else:
+        run(LOSS, 0, options, x, weight, target, loss, lse, None, None, None)
+    return made
+
+
+def backward_fake(
+    dloss: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    lse: Tensor,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    z_loss: float = 0.0,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    chunk: int = 0,
+    make_dx: bool = True,
+    make_dweight: bool = True,
+) -> tuple[Tensor, Tensor]:
+    return (
+        x.new_empty(x.shape) if make_dx else nothing(x),
+        weight.new_empty(weight.shape) if make_dweight else nothing(weight),
+    )
+
+
+def linear_cross_entropy_backward(
+    dloss: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    lse: Tensor,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    z_loss: float = 0.0,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    chunk: int = 0,
+    make_dx: bool = True,
+    make_dweight: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """dloss [] or [M] fp32, lse [M] of the forward -> dx [M, h], dweight [V, h], x's type."""
+    options = (ignore_index, reduction, z_loss, label_smoothing, softcap)
+    dx = x.new_empty(x.shape, dtype=torch.float32) if make_dx else None
+    dweight = weight.new_empty(weight.shape, dtype=torch.float32) if make_dweight else None
+    if make_dx or make_dweight:
+        columns = columns_at_a_time(chunk, x.shape[0], weight.shape[0])
+        run(RECOMPUTE, columns, options, x, weight, target, None, lse, dloss, dweight, dx)
+    return (
+        nothing(x) if dx is None else dx.to(x.dtype),
+        nothing(weight) if dweight is None else dweight.to(weight.dtype),
+    )
+
+
+def save(ctx: Any, output: Any, x: Tensor, weight: Tensor, target: Tensor, *options: Any) -> None:
+    _, lse, dx, dweight = output
+    ctx.mark_non_differentiable(lse, dx, dweight)
+    ctx.options, ctx.made = options[:6], (*options[6:], False, False)[:2]
+    later = [need and not made for need, made in zip(ctx.needs_input_grad[1:3], ctx.made)]
+    ctx.save_for_backward(dx, dweight, *((x, weight, target, lse) if any(later) else ()))
+    ctx.weight_type = weight.dtype
+
+
+def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    """dloss [] or [M]."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            "coda::linear_cross_entropy has one derivative: its gradients are made with the loss "
+            "and have none. Call backward without create_graph=True, or compute the loss with "
+            "F.cross_entropy(F.linear(hidden, weight), target)."
+        )
+    dx, dweight, *inputs = ctx.saved_tensors
+    needs = ctx.needs[:2]
+    later = [need and not made for need, made in zip(needs, ctx.made)]
+    gradients: list[Tensor | None] = [None, None]
+    if any(later):
+        options = ctx.options + OPTION_DEFAULTS[len(ctx.options) :]
+        made = backward_operator(dloss, *inputs, *options, *later)
+        gradients = [gradient if wanted else None for gradient, wanted in zip(made, later)]
+    for i, (gradient, dtype) in enumerate(((dx, dx.dtype), (dweight, ctx.weight_type))):
+        if needs[i] and ctx.made[i]:
+            gradients[i] = times(gradient, dloss, dtype)
+    return (*gradients, *[None] * 9)
+
+
+def times(gradient: Tensor, factor: Tensor, dtype: torch.dtype) -> Tensor:
+    """factor [] · gradient, rounded once: as a number without dimensions, it would first be rounded
+    to the gradient's type. The host does not look at it."""
+    out = gradient.new_empty(gradient.shape, dtype=dtype)
+    return torch.mul(gradient, factor.reshape(1, 1), out=out)
+
+
+OPTION_DEFAULTS = (-100, "mean", 0.0, 0.0, 0.0, 0)
+operator = define(SCHEMA, linear_cross_entropy, fake, save, backward)
+backward_operator = define(BACKWARD_SCHEMA, linear_cross_entropy_backward, backward_fake)

@@ -1,0 +1,170 @@
+"""coda.patch: decoder layers of transformers models as coda programs, parameters as they are."""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import nn
+
+from coda.layer import RECOMPUTE
+from coda.patching import causal_lm, decoder_layer
+from coda.patching.causal_lm import PatchedHead
+from coda.patching.conditions import Options, PatchedLayer
+from coda.patching.families import ACTIVATIONS, SUPPORTED, Family, loaded_families
+from coda.patching.parts import Part, Watch
+
+__all__ = ["patch", "unpatch"]
+
+
+def patch(
+    model: nn.Module,
+    *,
+    strict: bool = False,
+    recompute: str = "activation",
+    min_tokens: int | None = None,
+    loss: bool = True,
+) -> nn.Module:
+    """Makes a transformers model run its decoder layers, and its loss, as coda programs.
+
+    Llama, Mistral, Qwen2 and Qwen3, also inside of wrappers (PEFT, DDP, fully_shard). The forwards
+    of layers and of …ForCausalLM are replaced on these instances; parameters, state_dict, classes
+    and the attention function stay the model's. A layer with something that transformers did not
+    put there (LoRA, a quantised linear, a hook inside of it) runs stock. Patching again changes
+    the options.
+
+    Args:
+        strict: raise where a layer would run stock, instead of warning once.
+        recompute: what backward makes again: "nothing", "activation" or "block" (coda.layer).
+        min_tokens: calls with fewer tokens run stock, decoding say; None: 64 on a GPU, else 1.
+        loss: in training with labels= the loss comes from coda.linear_cross_entropy, and the output
+            has no logits. In evaluation it has them.
+
+    Returns:
+        The model.
+
+    Raises:
+        TypeError, ValueError: a model or an option that coda does not cover; nothing is changed.
+    """
+    _check(model, strict, recompute, min_tokens, loss)
+    options = Options(strict, recompute, min_tokens)
+    families = loaded_families()
+    found: list[tuple[nn.Module, PatchedLayer]] = []
+    heads: list[tuple[nn.Module, PatchedHead]] = []
+    for name, module in model.named_modules():
+        for family in families:
+            if _has_forward_of(module, family.layer):
+                found.append((module, _patched_layer(name, module, family, options)))
+            elif loss and _has_forward_of(module, family.causal_lm):
+                heads.append((module, _patched_head(name, module, options)))
+    if not found:
+        raise TypeError(
+            f"coda.patch: {type(model).__name__} has no decoder layer that coda covers; expected a "
+            f"model of transformers: {SUPPORTED}"
+        )
+    for layer, state in found:
+        _check_forward(layer, state.name)
+    for head, top in heads:
+        _check_forward(head, top.name)
+    if strict:
+        for layer, state in found:
+            _insist(options, state.name, state.unusual(layer))
+        for head, top in heads:
+            _insist(options, top.name, top.unusual(head))
+    unpatch(model)
+    forwards = {state.family.name: decoder_layer.make_forward(state.family) for _, state in found}
+    for layer, state in found:
+        _replace(layer, forwards[state.family.name], state)
+    for head, top in heads:
+        _replace(head, causal_lm.make_forward(type(head)), top)
+    return model
+
+
+def unpatch(model: nn.Module) -> nn.Module:
+    """Gives the layers of a model their own forwards again, where they were patched."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"coda.unpatch: expected a torch.nn.Module, got {type(model).__name__}")
+    patched = [module for module in model.modules() if "_coda_patch" in module.__dict__]
+    for module in patched:
+        _check_forward(module, module.__dict__["_coda_patch"].name)
+    for module in patched:
+        del module.__dict__["_coda_patch"]
+        module.__dict__.pop("forward", None)
+    return model
+
+
+def _check(model: Any, strict: Any, recompute: Any, min_tokens: Any, loss: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"coda.patch: expected a torch.nn.Module, got {type(model).__name__}")
+    if isinstance(model, torch._dynamo.eval_frame.OptimizedModule):
+        raise TypeError("coda.patch: the model is compiled; patch it before torch.compile")
+    for name, flag in (("strict", strict), ("loss", loss)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"coda.patch: {name}: expected True or False, got {flag!r}")
+    if recompute not in RECOMPUTE:
+        expected = ", ".join(repr(policy) for policy in RECOMPUTE)
+        raise ValueError(f"coda.patch: recompute: expected one of {expected}, got {recompute!r}")
+    if min_tokens is None:
+        return
+    if not isinstance(min_tokens, int) or isinstance(min_tokens, bool):
+        raise TypeError(f"coda.patch: min_tokens: expected a number of tokens, got {min_tokens!r}")
+    if min_tokens < 0:
+        raise ValueError(f"coda.patch: min_tokens: expected 0 or more, got {min_tokens}")
+
+
+def _has_forward_of(module: nn.Module, stock: type[nn.Module]) -> bool:
+    """A stock module, or one whose class only adds to it, as fully_shard's do."""
+    return isinstance(module, stock) and type(module).forward is stock.forward
+
+
+def _patched_layer(name: str, layer: Any, family: Family, options: Options) -> PatchedLayer:
+    from transformers.activations import ACT2FN
+
+    config = layer.self_attn.config
+    where = f"coda.patch: {type(layer).__name__} {name}"
+    if config.hidden_act not in ACTIVATIONS:
+        raise ValueError(
+            f"{where}: config.hidden_act is {config.hidden_act!r}; coda covers "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+    if getattr(config, "mlp_bias", False):
+        raise ValueError(f"{where}: config.mlp_bias is True; coda's MLP has no biases")
+    if layer.self_attn.head_dim % 2 != 0:
+        raise ValueError(
+            f"{where}: head_dim is {layer.self_attn.head_dim}; expected an even number"
+        )
+    if family.name.startswith("qwen") and not hasattr(layer.self_attn, "sliding_window"):
+        raise RuntimeError(
+            f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
+        )
+    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])))
+    return PatchedLayer(name, family, ACTIVATIONS[config.hidden_act], watch, options)
+
+
+def _patched_head(name: str, model: nn.Module, options: Options) -> PatchedHead:
+    watch = Watch((Part("", "lm_head", nn.Linear),))
+    return PatchedHead(name or type(model).__name__, watch, options)
+
+
+def _check_forward(module: nn.Module, name: str) -> None:
+    """A forward on the instance that is neither stock nor coda's belongs to somebody else."""
+    own = module.__dict__.get("forward")
+    function = getattr(own, "__func__", None)
+    if own is None or function is type(module).forward or hasattr(function, "_coda"):
+        return
+    raise RuntimeError(
+        f"coda: the forward of {name} was replaced by {own!r}; undo that (accelerate: "
+        "remove_hook_from_submodules) before coda.patch or coda.unpatch"
+    )
+
+
+def _insist(options: Options, name: str, reason: str | None) -> None:
+    if reason is not None:
+        options.refuse(name, reason)
+
+
+def _replace(module: nn.Module, forward: Any, patched: PatchedLayer | PatchedHead) -> None:
+    forward._coda = True
+    module.__dict__["forward"] = MethodType(forward, module)
+    module.__dict__["_coda_patch"] = patched

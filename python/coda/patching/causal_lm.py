@@ -1,0 +1,116 @@
+"""The forward of a patched causal language model: the loss without the logits."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from coda.loss import linear_cross_entropy
+from coda.patching.conditions import (
+    Options,
+    refused,
+    stock_parts,
+    unfit_for_gpu,
+    unusable_type,
+)
+from coda.patching.parts import Watch
+
+NOT_FOR_THE_DECODER = ("labels", "logits_to_keep", "return_dict")
+
+
+@dataclass
+class PatchedHead:
+    """What patch() leaves beside a causal language model's parameters."""
+
+    name: str  # in the model
+    watch: Watch
+    options: Options
+
+    def unusual(self, model: Any) -> str | None:
+        from transformers.loss.loss_utils import ForCausalLMLoss
+
+        reason = self.watch.unusual(model)
+        if reason is not None:
+            return reason
+        if model.loss_function is not ForCausalLMLoss:
+            return "its loss_function is not transformers' ForCausalLMLoss"
+        weight = model.lm_head.weight
+        if weight.shape[0] != model.config.vocab_size:
+            return f"lm_head has {weight.shape[0]} rows, vocab_size is {model.config.vocab_size}"
+        return unfit_for_gpu(weight, 16, 8) if weight.is_cuda else None
+
+
+def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:
+    """The function that takes the place of the model's forward, with the stock one's signature.
+
+    In training with labels the output has the loss and no logits. Without labels, in evaluation
+    and with logits_to_keep the stock head runs.
+    """
+    from transformers.modeling_outputs import CausalLMOutputWithPast
+
+    stock = causal_lm.forward
+    names = tuple(inspect.signature(stock).parameters)[1:]
+
+    @functools.wraps(stock)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = dict(zip(names, args))
+        arguments.update(kwargs)
+        if not _fits(self, arguments):
+            return stock(self, *args, **kwargs)
+        outputs = self.model(
+            **{name: a for name, a in arguments.items() if name not in NOT_FOR_THE_DECODER}
+        )
+        result = CausalLMOutputWithPast(
+            loss=_loss(outputs.last_hidden_state, self.lm_head.weight, arguments),
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+        as_dict = arguments.get("return_dict")
+        if as_dict is None:
+            as_dict = self.config.return_dict
+        return result if as_dict else result.to_tuple()
+
+    return forward
+
+
+def _fits(model: Any, arguments: dict[str, Any]) -> bool:
+    labels = arguments.get("labels")
+    if labels is None or not model.training or not _keeps_all(arguments.get("logits_to_keep", 0)):
+        return False
+    patched: PatchedHead = model._coda_patch
+    if patched.options.few(labels.numel(), labels.device) or not stock_parts(model):
+        return False
+    weight = model.lm_head.weight
+    reason = unusable_type(weight, weight)
+    return reason is None or refused(patched.options, patched.name, reason)
+
+
+def _keeps_all(logits_to_keep: Any) -> bool:
+    return isinstance(logits_to_keep, int) and logits_to_keep == 0
+
+
+def _loss(hidden: Tensor, weight: Tensor, arguments: dict[str, Any]) -> Any:
+    """ForCausalLMLoss: every token's hidden state [B, T, h] predicts the next label."""
+    ignored = arguments.get("ignore_index", -100)
+    labels = arguments.get("shift_labels")
+    if labels is None:
+        labels = F.pad(arguments["labels"], (0, 1), value=ignored)[..., 1:]
+    labels = labels.to(hidden.device).reshape(-1)
+    items = arguments.get("num_items_in_batch")
+    loss = linear_cross_entropy(
+        hidden.reshape(-1, hidden.shape[-1]),
+        weight,
+        labels,
+        ignore_index=ignored,
+        reduction="mean" if items is None else "sum",
+    )
+    if items is None:
+        return loss
+    return loss / (items.to(loss.device) if isinstance(items, Tensor) else items)

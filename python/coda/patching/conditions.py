@@ -1,0 +1,124 @@
+"""When a layer runs as coda programs, and when as transformers wrote it.
+
+Under torch.compile the parts of a layer are looked at once per compilation: a module that is
+replaced later makes dynamo compile again, while a hook that is added to a compiled model is not
+seen, as dynamo does not see those of any model.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coda.patching.families import Family
+from coda.patching.parts import Watch
+
+FEW_TOKENS_ON_CUDA = 64
+
+
+@dataclass
+class Options:
+    """How patch() was called; one object for all that it patched in a model."""
+
+    strict: bool
+    recompute: str
+    min_tokens: int | None
+    warned: set[str] = field(default_factory=set)
+
+    def few(self, tokens: int, device: torch.device) -> bool:
+        fewest = self.min_tokens
+        if fewest is None:
+            fewest = FEW_TOKENS_ON_CUDA if device.type == "cuda" else 1
+        return tokens < fewest
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Says once why something runs stock, or raises where that was asked for."""
+        if self.strict:
+            raise RuntimeError(
+                f"coda: {name} cannot run as coda programs: {reason}. Change that, or call "
+                "coda.patch(model, strict=False) to let it run stock"
+            )
+        if reason not in self.warned:
+            self.warned.add(reason)
+            warnings.warn(f"coda: {name} runs stock: {reason}", stacklevel=2)
+
+
+@dataclass
+class PatchedLayer:
+    """What patch() leaves beside a decoder layer's parameters."""
+
+    name: str  # in the model
+    family: Family
+    activation: str  # of linear_swiglu
+    watch: Watch
+    options: Options
+
+    def unusual(self, layer: Any) -> str | None:
+        reason = self.watch.unusual(layer)
+        attention = layer._modules["self_attn"]
+        if reason is None and attention.q_proj.weight.is_cuda:
+            ffn = layer.mlp.gate_proj.weight.shape[0]
+            reason = unfit_for_gpu(attention.q_proj.weight, attention.head_dim, ffn)
+        return reason
+
+
+@torch.compiler.assume_constant_result
+def stock_parts(module: Any) -> bool:
+    """Whether a patched module may run fused, as far as its parts decide it."""
+    patched = module._coda_patch
+    reason = patched.unusual(module)
+    if reason is not None:
+        patched.options.refuse(patched.name, reason)
+    return reason is None
+
+
+@torch.compiler.assume_constant_result
+def refused(options: Any, name: str, reason: str) -> bool:
+    """Refuses for a reason that lies in the call; always False, for the caller to return."""
+    options.refuse(name, reason)
+    return False
+
+
+def unfit_for_gpu(weight: Tensor, head_dim: int, ffn: int) -> str | None:
+    """What about a layer on a GPU coda has no kernels for."""
+    if not _is_hopper(weight.device.index):
+        return f"coda's kernels are for Hopper GPUs, and {weight.device} is none"
+    if head_dim % 16 != 0 or head_dim > 256:
+        return f"heads have {head_dim} columns; on a GPU coda takes multiples of 16 up to 256"
+    if weight.shape[1] % 8 != 0 or ffn % 8 != 0:
+        return (
+            f"the model is {weight.shape[1]} wide and its MLP {ffn}; on a GPU coda takes "
+            "multiples of 8"
+        )
+    return None
+
+
+@functools.cache
+def _is_hopper(gpu: int) -> bool:
+    return torch.cuda.get_device_capability(gpu) == (9, 0)
+
+
+def unusable_type(hidden: Tensor, weight: Tensor) -> str | None:
+    """What about the types of a call coda has no programs for."""
+    device = hidden.device.type
+    if device not in ("cpu", "cuda"):
+        return f"hidden states are on {hidden.device}; coda runs on cpu and cuda"
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+    elif hidden.dtype != weight.dtype:
+        return f"hidden states are {hidden.dtype} and weights {weight.dtype}"
+    else:
+        dtype = hidden.dtype
+    if dtype == torch.bfloat16 or (dtype == torch.float32 and device == "cpu"):
+        return None
+    if dtype == torch.float32:
+        return (
+            "parameters are fp32 on a GPU, where coda computes in bf16: use "
+            "torch.autocast('cuda', torch.bfloat16) or a mixed-precision policy"
+        )
+    return f"the type is {dtype}; coda computes in bf16, on the CPU also in fp32"

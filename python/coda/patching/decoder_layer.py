@@ -1,0 +1,168 @@
+"""The forward of a patched decoder layer."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coda.layer import attention_inputs, attention_outputs
+from coda.patching.conditions import PatchedLayer, refused, stock_parts, unusable_type
+from coda.patching.families import Family
+
+
+def make_forward(family: Family) -> Callable[..., Any]:
+    """The function that takes the place of a layer's forward, with the stock one's signature."""
+    stock = family.layer.forward
+
+    @functools.wraps(stock)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = dict(zip(family.layer_arguments, args))
+        arguments.update(kwargs)
+        patched: PatchedLayer = self._coda_patch
+        if not _fits(self, patched, arguments):
+            return stock(self, *args, **kwargs)
+        hidden = _forward(self, patched, arguments)
+        return (hidden,) if family.returns_tuple else hidden
+
+    return forward
+
+
+def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
+    hidden = arguments.get("hidden_states")
+    embeddings = arguments.get("position_embeddings")
+    if hidden is None or hidden.dim() != 3 or embeddings is None:
+        return False  # stock says what is missing
+    if patched.options.few(hidden.shape[0] * hidden.shape[1], hidden.device):
+        return False
+    if not stock_parts(layer):
+        return False
+    attention = layer.self_attn
+    reason = unusable_type(hidden, attention.q_proj.weight)
+    if reason is None and arguments.get("output_attentions"):
+        reason = "attention weights are asked for"
+    if reason is None and embeddings[0].shape[-1] != attention.head_dim:
+        reason = f"only {embeddings[0].shape[-1]} of {attention.head_dim} columns are rotated"
+    return reason is None or refused(patched.options, patched.name, reason)
+
+
+def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Tensor:
+    family, recompute = patched.family, patched.options.recompute
+    attention, mlp = layer.self_attn, layer.mlp
+    hidden: Tensor = arguments["hidden_states"]
+    batch, tokens, width = hidden.shape
+    positions, cos, sin = _tables(arguments["position_embeddings"], batch)
+    heads = _head_norms(attention) if family.normalises_heads else {}
+    q, k, v, x = attention_inputs(
+        hidden.reshape(batch * tokens, width),
+        layer.input_layernorm.weight,
+        attention.q_proj.weight,
+        attention.k_proj.weight,
+        attention.v_proj.weight,
+        head_dim=attention.head_dim,
+        epsilon=layer.input_layernorm.variance_epsilon,
+        positions=positions,
+        cos=cos,
+        sin=sin,
+        q_bias=attention.q_proj.bias,
+        k_bias=attention.k_proj.bias,
+        v_bias=attention.v_proj.bias,
+        recompute=recompute,
+        **heads,
+    )
+    d = attention.head_dim
+    query, key, value = (
+        z.view(batch, tokens, z.shape[1] // d, d).transpose(1, 2) for z in (q, k, v)
+    )
+    y = _attend(family, attention, query, key, value, arguments)
+    out = attention_outputs(
+        y.reshape(batch * tokens, q.shape[1]),
+        x,
+        attention.o_proj.weight,
+        layer.post_attention_layernorm.weight,
+        mlp.gate_proj.weight,
+        mlp.up_proj.weight,
+        mlp.down_proj.weight,
+        epsilon=layer.post_attention_layernorm.variance_epsilon,
+        o_bias=attention.o_proj.bias,
+        activation=patched.activation,
+        recompute=recompute,
+    )
+    # No view in autograd's eyes: FSDP2 warns of layers that return one.
+    return torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
+
+
+def _head_norms(attention: Any) -> dict[str, Any]:
+    return {
+        "q_norm": attention.q_norm.weight,
+        "k_norm": attention.k_norm.weight,
+        "norm_epsilon": attention.q_norm.variance_epsilon,
+    }
+
+
+def _attend(
+    family: Family,
+    attention: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    arguments: dict[str, Any],
+) -> Tensor:
+    """The model's own attention and cache: [B, T, Hq, d] of q, k, v [B, H, T, d]."""
+    past = arguments.get(family.past_name)
+    if past is not None:
+        extra: tuple[Any, ...] = ()
+        if "cache_position" in family.attention_arguments:
+            cos, sin = arguments["position_embeddings"]
+            position = arguments.get("cache_position")
+            extra = ({"sin": sin, "cos": cos, "cache_position": position},)
+        key, value = past.update(key, value, attention.layer_idx, *extra)
+    others = {
+        name: argument
+        for name, argument in arguments.items()
+        if name not in family.attention_arguments and name != "hidden_states"
+    }
+    y, _ = family.attention_function(attention)(
+        attention,
+        query,
+        key,
+        value,
+        arguments.get("attention_mask"),
+        dropout=attention.attention_dropout if attention.training else 0.0,
+        scaling=attention.scaling,
+        **family.sliding_window(attention),
+        **others,
+    )
+    return y
+
+
+def _tables(embeddings: tuple[Tensor, Tensor], batch: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(positions [M], cos, sin [rows, d/2]) of cos, sin [1 or B, T, d], whose halves are equal.
+
+    All layers of a pass get the same cos and sin, so what is made of them stays with them.
+    """
+    cos, sin = embeddings
+    if torch.compiler.is_compiling():
+        return _make_tables(cos, sin, batch)
+    key = (batch, cos._version, sin._version, id(sin))
+    kept = getattr(cos, "_coda_tables", None)
+    if kept is None or kept[0] != key:
+        kept = (key, _make_tables(cos, sin, batch))
+        cos._coda_tables = kept  # type: ignore[attr-defined]
+    return kept[1]
+
+
+def _make_tables(cos: Tensor, sin: Tensor, batch: int) -> tuple[Tensor, Tensor, Tensor]:
+    rows, columns = cos.shape[0] * cos.shape[1], cos.shape[-1]
+    positions = torch.arange(rows, device=cos.device)
+    if cos.shape[0] != batch:
+        positions = positions.expand(batch, rows).reshape(-1)
+    # Copies: a view would keep cos alive, which keeps it.
+    halves = [
+        table.reshape(rows, columns)[:, : columns // 2].clone(memory_format=torch.contiguous_format)
+        for table in (cos, sin)
+    ]
+    return positions, halves[0], halves[1]

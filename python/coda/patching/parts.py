@@ -1,0 +1,132 @@
+"""Whether a module's parts are exactly those that transformers made.
+
+What a LoRA layer, a quantised linear, a hook or a parametrisation adds is in none of coda's
+programs, so this is looked at in every call. Parts that were found stock are remembered, and the
+next call only sees that they are the same ones, unchanged, in 4 µs a layer instead of 30.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
+
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+RECORDERS = "transformers.utils.output_capturing"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A submodule that must be of one class."""
+
+    parent: str  # name of a child, or "" for the module itself
+    name: str
+    expected: type[nn.Module]
+    weight: bool = True  # it has one
+    bias: bool = False  # it may have one
+
+    def siblings(self, module: Any) -> dict[str, Any]:
+        return (module._modules[self.parent] if self.parent else module)._modules
+
+    def unusual(self, module: Any) -> str | None:
+        """What is not as transformers made it."""
+        name, part = self.name, self.siblings(module).get(self.name)
+        if type(part) is not self.expected:
+            kind = self.expected.__name__
+            return f"{name} is a {type(part).__name__}, not transformers' {kind}"
+        state = part.__dict__
+        forward, before, backward, before_backward = (state[hooks] for hooks in HOOKS)
+        if (forward or before) and not _only_idle_recorders(
+            module, [*forward.values(), *before.values()]
+        ):
+            return f"{name} has a forward hook"
+        if backward or before_backward:
+            return f"{name} has a backward hook"
+        if "forward" in state:
+            return f"the forward of {name} was replaced"
+        if not self.weight:
+            return None
+        # Not among the parameters: computed from others (pruning, weight norm). FSDP2 puts plain
+        # ones there while a layer runs.
+        weight, bias = (part._parameters.get(parameter) for parameter in ("weight", "bias"))
+        if not _is_plain(weight):
+            return f"{name}.weight is a {type(weight).__name__}, not a plain parameter"
+        if bias is not None and not self.bias:
+            return f"{name} has a bias"
+        if bias is not None and not _is_plain(bias):
+            return f"{name}.bias is a {type(bias).__name__}, not a plain parameter"
+        return None
+
+
+def _is_plain(tensor: Any) -> bool:
+    return type(tensor) is nn.Parameter or type(tensor) is Tensor
+
+
+def _only_idle_recorders(module: Any, hooks: list[Any]) -> bool:
+    """Hooks that transformers leaves behind output_hidden_states and output_attentions.
+
+    They record only where one of these is asked for, by the call or by the config.
+    """
+    return all(getattr(hook, "__module__", None) == RECORDERS for hook in hooks) and not any(
+        getattr(child.config, "output_attentions", False)
+        for child in module.children()
+        if hasattr(child, "config")
+    )
+
+
+class StockParts:
+    """Parts that were found stock, and what would not stay the same if they were changed."""
+
+    def __init__(self, module: Any, parts: tuple[Part, ...]) -> None:
+        self.links, self.parameters = [], []
+        hooks = []
+        for part in parts:
+            siblings = part.siblings(module)
+            child = siblings[part.name]
+            state = child.__dict__
+            self.links.append((siblings, part.name, child, part.expected, state))
+            hooks += [state[name] for name in HOOKS]
+            if part.weight:
+                named = state["_parameters"]
+                self.parameters.append((named, named.get("bias") is None))
+        self.hooks = tuple(hooks)
+
+    def unchanged(self) -> bool:
+        if any(self.hooks):
+            return False
+        for siblings, name, child, expected, state in self.links:
+            if siblings.get(name) is not child or type(child) is not expected:
+                return False
+            if "forward" in state:
+                return False
+        for named, no_bias in self.parameters:
+            bias = named.get("bias")
+            if not _is_plain(named.get("weight")) or (bias is None) is not no_bias:
+                return False
+            if bias is not None and not _is_plain(bias):
+                return False
+        return True
+
+
+class Watch:
+    """Looks at the parts of one module, call by call."""
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+        self.stock: StockParts | None = None
+
+    def unusual(self, module: Any) -> str | None:
+        """The first thing about the module's parts that is not as transformers made it."""
+        if _has_any_global_hook():
+            return "there is a hook for all modules"
+        if self.stock is not None and self.stock.unchanged():
+            return None
+        self.stock = None
+        for part in self.parts:
+            reason = part.unusual(module)
+            if reason is not None:
+                return reason
+        self.stock = StockParts(module, self.parts)
+        return None

@@ -1,0 +1,202 @@
+"""One process of tests/python/distributed_test.py: trains a small model in every way it asks for.
+
+    python distributed_worker.py RANK PROCESSES FOLDER
+
+Rank 0 leaves FOLDER/results.pt.
+"""
+
+import contextlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import coda
+
+STEPS, BATCH, TOKENS, CLIP = 3, 8, 24, 0.5
+SGD = dict(lr=0.3, momentum=0.9)
+SIZES = dict(hidden_size=48, intermediate_size=112, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, vocab_size=200, max_position_embeddings=64)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a model is spread over the processes."""
+
+    wrapper: str  # "ddp", "fsdp" or "hsdp": shards in a row of processes, copies in a column
+    bf16: bool = False  # parameters in the layers; sums of gradients stay fp32
+    micro_batches: int = 1  # whose gradients are added up before processes exchange them
+    patch_last: bool = False  # after sharding
+
+
+WAYS = {
+    "ddp": Way("ddp"),
+    "ddp, accumulated": Way("ddp", micro_batches=2),
+    "fsdp": Way("fsdp"),
+    "fsdp, patched last": Way("fsdp", patch_last=True),
+    "fsdp, accumulated": Way("fsdp", micro_batches=2),
+    "fsdp, bf16": Way("fsdp", bf16=True),
+    "hsdp, bf16, accumulated": Way("hsdp", bf16=True, micro_batches=2),
+}
+
+
+def make_model(seed: int = 0) -> LlamaForCausalLM:
+    torch.manual_seed(seed)
+    return LlamaForCausalLM(LlamaConfig(**SIZES, tie_word_embeddings=True))
+
+
+def global_batches() -> Tensor:
+    """[STEPS, BATCH, TOKENS], the same in every process."""
+    generator = torch.Generator().manual_seed(11)
+    return torch.randint(SIZES["vocab_size"], (STEPS, BATCH, TOKENS), generator=generator)
+
+
+def spread(model: LlamaForCausalLM, way: Way, fused: bool) -> nn.Module:
+    if fused and not way.patch_last:
+        coda.patch(model, strict=True)
+    wrapped: nn.Module = model
+    if way.wrapper == "ddp":
+        wrapped = DistributedDataParallel(model)
+    else:
+        policy = MixedPrecisionPolicy()
+        if way.bf16:
+            policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        shape, names = ((dist.get_world_size(),), ("shard",))
+        if way.wrapper == "hsdp":
+            shape, names = (2, dist.get_world_size() // 2), ("replicate", "shard")
+        mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
+        for layer in model.model.layers:
+            fully_shard(layer, mesh=mesh, mp_policy=policy)
+        fully_shard(model, mesh=mesh, mp_policy=policy)  # tied embedding and head, final norm
+    if fused and way.patch_last:
+        coda.patch(wrapped)
+    return wrapped
+
+
+@contextlib.contextmanager
+def exchange(model: nn.Module, wanted: bool):
+    """Whether backward adds gradients up over processes."""
+    if isinstance(model, DistributedDataParallel):
+        with contextlib.nullcontext() if wanted else model.no_sync():
+            yield
+    else:
+        model.set_requires_gradient_sync(wanted)
+        yield
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, parts: int) -> tuple:
+    """One step on this process's share of a batch; gives the loss and the gradients' norm."""
+    losses = []
+    share = batch.chunk(dist.get_world_size())[dist.get_rank()]
+    for i, tokens in enumerate(share.chunk(parts)):
+        with exchange(model, wanted=i == parts - 1):
+            loss = model(input_ids=tokens, labels=tokens).loss / parts
+            loss.backward()
+        losses.append(loss.detach())
+    loss = torch.stack(losses).sum()
+    dist.all_reduce(loss)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss / dist.get_world_size(), full(norm)
+
+
+def full(tensor: Tensor) -> Tensor:
+    return (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).detach().clone()
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    return {name.removeprefix("module."): full(value) for name, value in model.named_parameters()}
+
+
+def train(way: Way, fused: bool) -> tuple[nn.Module, torch.optim.Optimizer, dict[str, Any]]:
+    model = spread(make_model(), way, fused)
+    optimizer = torch.optim.SGD(model.parameters(), **SGD)
+    model.train()
+    made = [step(model, optimizer, batch, way.micro_batches) for batch in global_batches()]
+    losses, norms = (torch.stack(values) for values in zip(*made))
+    return model, optimizer, dict(losses=losses, norms=norms, **weights(model))
+
+
+class CodaCalls(TorchDispatchMode):
+    """Operators of coda that run, and what is not a plain tensor among their arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.names: set[str] = set()
+        self.unusual: set[str] = set()
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        if function.namespace == "coda":
+            self.names.add(function._opname)
+            for leaf in tree_leaves((arguments, options)):
+                if isinstance(leaf, Tensor) and type(leaf) not in (Tensor, nn.Parameter):
+                    self.unusual.add(type(leaf).__name__)
+        return function(*arguments, **(options or {}))
+
+
+def save_and_load(folder: Path) -> dict[str, Any]:
+    """A checkpoint is written, read into another model, and both take the same step."""
+    way = WAYS["fsdp"]
+    model, optimizer, _ = train(way, fused=True)
+    state = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer)))
+    dcp.save(state, checkpoint_id=folder)
+    saved = weights(model)
+    other = spread(make_model(seed=5), way, fused=True)
+    other_optimizer = torch.optim.SGD(other.parameters(), **SGD)
+    state = dict(zip(("model", "optimizer"), get_state_dict(other, other_optimizer)))
+    dcp.load(state, checkpoint_id=folder)
+    set_state_dict(
+        other,
+        other_optimizer,
+        model_state_dict=state["model"],
+        optim_state_dict=state["optimizer"],
+    )
+    loaded = weights(other)
+    batch = global_batches()[0]
+    for one, its_optimizer in ((model, optimizer), (other, other_optimizer)):
+        one.train()
+        step(one, its_optimizer, batch, 1)
+    return dict(saved=saved, loaded=loaded, after=weights(model), after_loading=weights(other))
+
+
+def count_calls() -> CodaCalls:
+    model = spread(make_model(), WAYS["fsdp"], fused=True).train()
+    tokens = global_batches()[0, :2]
+    with CodaCalls() as calls:
+        model(input_ids=tokens, labels=tokens).loss.backward()
+    return calls
+
+
+def main() -> None:
+    rank, processes, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=processes
+    )
+    results: dict[str, Any] = {}
+    for name, way in WAYS.items():
+        results[name] = dict(stock=train(way, fused=False)[2], fused=train(way, fused=True)[2])
+    results["checkpoint"] = save_and_load(folder / "checkpoint")
+    calls = count_calls()
+    results["calls"] = dict(names=calls.names, unusual=calls.unusual)
+    if rank == 0:
+        torch.save(results, folder / "results.pt")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Patched models in use: generation, saving, checkpointing, compiling, copying, unpatching."""
+
+import copy
+import io
+import warnings
+
+import pytest
+import torch
+import transformers
+from operator_calls import Calls
+from tiny_models import CONFIGS, batch, tiny, trained
+from torch._dynamo.testing import CompileCounterWithBackend
+
+import coda
+
+
+def equal(a: dict, b: dict) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def generated(model, tokens=6, **options):
+    prompt = batch(tokens=9, padded=4)
+    with torch.no_grad():
+        return model.eval().generate(
+            input_ids=prompt["input_ids"],
+            attention_mask=prompt["attention_mask"],
+            max_new_tokens=tokens,
+            min_new_tokens=tokens,
+            do_sample=False,
+            **options,
+        )
+
+
+@pytest.mark.parametrize("decode", ["coda", "stock"])
+@pytest.mark.parametrize("family", CONFIGS)
+def test_generation_token_for_token(family, decode):
+    model = tiny(family)
+    want = generated(model)
+    coda.patch(model, strict=True, min_tokens=1 if decode == "coda" else 10)
+    with Calls() as calls:
+        assert torch.equal(generated(model), want)
+    layers, passes = 2, 6 if decode == "coda" else 1
+    assert calls.names.count("linear_rope") == layers * passes
+
+
+@pytest.mark.parametrize(
+    "options", [{"use_cache": False}, {"cache_implementation": "static"}], ids=str
+)
+def test_caches(options):
+    model = tiny("mistral", sliding_window=8)
+    want = generated(model, **options)
+    coda.patch(model, strict=True)
+    assert torch.equal(generated(model, **options), want)
+
+
+def test_saved_model_loads_in_stock_transformers(tmp_path):
+    model, inputs = coda.patch(tiny("qwen3", tie_word_embeddings=True)), batch()
+    names = list(model.state_dict())
+    model.save_pretrained(tmp_path)
+    stock = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).train()
+    assert type(stock) is type(model) and list(stock.state_dict()) == names
+    want = trained(tiny("qwen3", tie_word_embeddings=True), inputs)
+    assert equal(trained(stock, inputs), want)
+
+
+def test_unpatch_restores_every_bit():
+    model, inputs = tiny("qwen2"), batch(padded=3)
+    attributes = {name: set(vars(module)) for name, module in model.named_modules()}
+    want = trained(model, inputs)
+    coda.patch(model)
+    assert not equal(trained(model, inputs), want)  # coda sums in another order
+    assert coda.unpatch(model) is model
+    assert equal(trained(model, inputs), want)
+    assert {name: set(vars(module)) for name, module in model.named_modules()} == attributes
+    coda.unpatch(model)
+
+
+def test_classes_and_parameters_stay():
+    model = tiny("llama")
+    before = {name: (type(module), id(module)) for name, module in model.named_modules()}
+    parameters = {name: id(parameter) for name, parameter in model.named_parameters()}
+    coda.patch(model)
+    assert {name: (type(m), id(m)) for name, m in model.named_modules()} == before
+    assert {name: id(parameter) for name, parameter in model.named_parameters()} == parameters
+
+
+def test_patching_twice_takes_the_new_options():
+    model, inputs = tiny("llama"), batch()
+    coda.patch(model, min_tokens=10_000)
+    want = trained(tiny("llama"), inputs)
+    assert equal(trained(model, inputs), want)  # too few tokens
+    coda.patch(model)
+    with Calls() as calls:
+        trained(model, inputs)
+    assert calls.names.count("linear_rope") == 2
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_gradient_checkpointing(reentrant):
+    model, inputs = coda.patch(tiny("mistral", torch.bfloat16), strict=True), batch(padded=7)
+    want = trained(model, inputs, use_cache=False)
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    with Calls() as calls:
+        got = trained(model, inputs, use_cache=False)
+    assert equal(got, want)
+    assert calls.names.count("linear_rope") == 4
+
+
+def test_a_deep_copy_is_patched_and_its_own():
+    model, inputs = coda.patch(tiny("llama")), batch()
+    want = trained(model, inputs)
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    with Calls() as calls:
+        assert equal(trained(twin, inputs), want)
+    assert calls.names.count("linear_rope") == 2
+    twin.model.layers[0].mlp.act_fn.register_forward_hook(lambda *args: None)
+    for copied, fused in ((model, 2), (twin, 1)):  # each looks at its own modules
+        with warnings.catch_warnings(), Calls() as calls:
+            warnings.simplefilter("ignore")
+            trained(copied, inputs)
+        assert calls.names.count("linear_rope") == fused
+
+
+def test_a_pickled_model_is_stock():
+    model, inputs = coda.patch(tiny("llama")), batch()
+    want = trained(model, inputs)
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    again = torch.load(file, weights_only=False)
+    assert equal(trained(again, inputs), trained(tiny("llama"), inputs))
+    assert equal(trained(coda.patch(again), inputs), want)
+
+
+def test_loss_arguments():
+    """num_items_in_batch, shift_labels and ignore_index as ForCausalLMLoss takes them."""
+    model, inputs = tiny("llama"), batch()
+    shifted = torch.nn.functional.pad(inputs["labels"], (0, 1), value=7)[:, 1:].contiguous()
+    for options in (
+        {"num_items_in_batch": 50},
+        {"num_items_in_batch": torch.tensor(31)},
+        {"shift_labels": shifted, "ignore_index": 7},
+        {"output_hidden_states": True},
+    ):
+        want = model(**inputs, **options)
+        coda.patch(model, strict=True)
+        got = model(**inputs, **options)
+        coda.unpatch(model)
+        assert got.logits is None and want.logits is not None
+        torch.testing.assert_close(got.loss, want.loss)
+        assert type(got) is type(want)
+    assert len(got.hidden_states) == 3
+    coda.patch(model, strict=True)
+    assert isinstance(model(**inputs, return_dict=False), tuple)
+
+
+def test_where_logits_are_wanted():
+    model, inputs = tiny("qwen3"), batch()
+    without = {name: tensor for name, tensor in inputs.items() if name != "labels"}
+    want = model.eval()(**inputs).logits
+    coda.patch(model)
+    torch.testing.assert_close(model.eval()(**inputs).logits, want)
+    torch.testing.assert_close(model.train()(**without).logits, want)
+    got = model(**inputs, logits_to_keep=inputs["labels"].shape[1])
+    torch.testing.assert_close(got.logits, want)
+    assert coda.patch(model, loss=False)(**inputs).logits is not None
+
+
+def test_hidden_states_leave_no_layer_stock():
+    """transformers leaves hooks behind output_hidden_states; they are not the user's."""
+    model, inputs = coda.patch(tiny("llama"), strict=True), batch()
+    hidden = model(**inputs, output_hidden_states=True).hidden_states
+    assert len(hidden) == 3
+    with Calls() as calls:
+        trained(model, inputs)
+    assert calls.names.count("linear_rope") == 2
+
+
+def test_compiled_without_graph_breaks_or_recompiling():
+    model = coda.patch(tiny("qwen3", num_hidden_layers=1), strict=True)
+    counter = CompileCounterWithBackend("aot_eager")
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=counter)
+    graphs = []
+    for tokens in (33, 70, 41):
+        inputs = batch(tokens=tokens)
+        want = trained(model, inputs)
+        got = trained(compiled, inputs)
+        graphs.append(counter.frame_count)
+        for name, tensor in want.items():
+            other = got[name if name == "loss" else f"_orig_mod.{name}"]
+            torch.testing.assert_close(other, tensor, msg=lambda text, n=name: f"{n}: {text}")
+    assert graphs == graphs[:1] * 3
+
+
+def test_no_warnings_in_ordinary_use():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="coda")
+        model = coda.patch(tiny("qwen2", torch.bfloat16))
+        trained(model, batch())
+        generated(model)
