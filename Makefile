@@ -1,6 +1,6 @@
 # `make help` lists what there is. Everything runs scripts/setup.sh first, which does nothing when
 # all is installed.
-.PHONY: help setup build kernels run test bench format lint clean
+.PHONY: help setup build kernels run test bench report format lint clean
 .DEFAULT_GOAL := build
 
 help:
@@ -9,6 +9,7 @@ help:
 	@echo "make run      build, train a small model on the sources here, on the GPU if there is one"
 	@echo "make test     everything that must pass before a change is merged"
 	@echo "make bench    measure on this machine; writes runs/bench.json"
+	@echo "make report   write docs/benchmarks, a page of plots, and README's tables from bench/results"
 	@echo "make format   clang-format and ruff, in place"
 	@echo "make lint     clang-tidy over all files, and the format check"
 	@echo "make setup    install what is missing (Debian packages, a .venv)"
@@ -36,6 +37,10 @@ test:
 bench: build
 	@mkdir -p runs
 	build/coda bench --json runs/bench.json
+
+report:
+	@python3 bench/tables.py
+	@python3 bench/report.py
 
 format: setup
 	@scripts/format.sh

@@ -4,7 +4,8 @@ GEMM.
 `function` computes from the same inputs what the operation computes, in the type of its inputs: in
 bf16 it is the eager contender (and, compiled, torch.compile), in fp64 the truth. `usual` is what a
 framework would run there, where that is less: it has no use for row sums that coda's next operation
-reads. Row factors come as the partial sums that the operation before has left.
+reads. Row factors come as the partial sums that the operation before has left. `coda` calls the C
+interface, `operator` the PyTorch package; the first result of both is the same.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
-from capi import NAMES, contraction, halves, pair, rows
+from capi import NAMES, halves, pair
 from torch_layer import EPSILON, HEAD_DIM, rotate
 
 Values = dict[str, torch.Tensor]
@@ -28,6 +29,7 @@ class Case:
     gemm: tuple[torch.Tensor, torch.Tensor] | None  # torch.mm of these
     usual: Callable[[Values], Values] | None = None
     flops: float = 0.0
+    operator: Callable[[], object] | None = None  # the same call of torch.ops.coda
 
 
 def wide(t: torch.Tensor) -> torch.Tensor:
@@ -77,6 +79,11 @@ def factor(width: int, squares: torch.Tensor) -> dict:
     return dict(rstd=squares, rstd__width=float(width), rstd__epsilon=EPSILON)
 
 
+def norm_of(squares: torch.Tensor | None, width: int) -> tuple:
+    """Row factor of an operator: squares, epsilon, width."""
+    return () if squares is None else (squares, EPSILON, width)
+
+
 def rstd_of(squares: torch.Tensor, width: int) -> torch.Tensor:
     """[M, 1]"""
     return torch.rsqrt(wide(squares).sum(0) / width + EPSILON)[:, None]
@@ -98,9 +105,11 @@ def linear(make: Maker, M: int, N: int, K: int, normed: bool = False) -> Case:
         out = usual(v)["out"]
         return dict(out=(wide(out) * rstd_of(squares, K)).to(out.dtype) if normed else out)
 
-    return Case(
-        "linear", make.type, dict(a=a, w=w), function, coda, (a, w.t()), usual, 2.0 * M * N * K
-    )
+    def operator():
+        return torch.ops.coda.linear(a, w, None, *norm_of(squares, K))
+
+    gemm, flops = (a, w.t()), 2.0 * M * N * K
+    return Case("linear", make.type, dict(a=a, w=w), function, coda, gemm, usual, flops, operator)
 
 
 def linear_residual_norm(make: Maker, M: int, N: int, K: int, form: str) -> Case:
@@ -124,11 +133,12 @@ def linear_residual_norm(make: Maker, M: int, N: int, K: int, form: str) -> Case
         out = v["a"] @ v["w"].t() + v["x"]
         return dict(out=out, scaled=F.rms_norm(out, v["gamma"].shape, v["gamma"], EPSILON))
 
+    def operator():
+        return torch.ops.coda.linear_residual_norm(a, w, x, weight)
+
     inputs = dict(a=a, w=w, x=x, gamma=gamma)
-    variant = f"{form}-{make.type}"
-    return Case(
-        "linear_residual_norm", variant, inputs, function, coda, (a, w.t()), usual, 2.0 * M * N * K
-    )
+    named, rest = ("linear_residual_norm", f"{form}-{make.type}"), (usual, 2.0 * M * N * K)
+    return Case(*named, inputs, function, coda, (a, w.t()), *rest, operator)
 
 
 def linear_swiglu(make: Maker, M: int, N: int, K: int) -> Case:
@@ -139,7 +149,7 @@ def linear_swiglu(make: Maker, M: int, N: int, K: int) -> Case:
     def coda(run):
         ports = dict(gate=gate, up=up, out=out, **factor(K, squares))
         run("linear_swiglu", make.type, a, pair(w[:N], w[N:]), **ports)
-        return dict(gate=gate, up=up, out=out)
+        return dict(out=out, gate=gate, up=up)
 
     def function(v):
         z = (wide(v["a"]) * rstd_of(v["squares"], K)).to(v["a"].dtype) @ v["w"].t()
@@ -150,10 +160,11 @@ def linear_swiglu(make: Maker, M: int, N: int, K: int) -> Case:
         gate, up = (v["a"] @ v["w"].t()).chunk(2, dim=1)
         return dict(gate=gate, up=up, out=F.silu(gate) * up)
 
-    inputs = dict(a=a, w=w, squares=squares)
-    return Case(
-        "linear_swiglu", make.type, inputs, function, coda, (a, w.t()), usual, 4.0 * M * N * K
-    )
+    def operator():
+        return torch.ops.coda.linear_swiglu(a, w[:N], w[N:], *norm_of(squares, K))
+
+    inputs, gemm, flops = dict(a=a, w=w, squares=squares), (a, w.t()), 4.0 * M * N * K
+    return Case("linear_swiglu", make.type, inputs, function, coda, gemm, usual, flops, operator)
 
 
 def after_norm(case: Case) -> Case:
@@ -199,99 +210,10 @@ def linear_rope(make: Maker, M: int, N: int, K: int) -> Case:
     def usual(v):  # from the normalised input
         return turned(v["a"] @ v["w"].t(), tables["cos"], tables["sin"])
 
+    def operator():
+        angles = (d, positions, None, None, inv_freq)
+        return torch.ops.coda.linear_rope(a, *w.split(widths), *angles, *norm_of(squares, K))
+
     inputs = dict(a=a, w=w, squares=squares, cos=cos, sin=sin)
-    return Case(
-        "linear_rope", make.type, inputs, function, coda, (a, w.t()), usual, 2.0 * M * N * K
-    )
-
-
-def linear_swiglu_backward(make: Maker, M: int, N: int, K: int) -> Case:
-    """N = F, K = h: A is the gradient of the stream, B is Wd [h, F] read as [F, h]."""
-    a, wd = make.activation(M, K), make.weight(K, N)
-    gate, up, x = make.activation(M, N), make.activation(M, N), make.activation(M, K)
-    squares = squares_of(x)
-    dgate, dup, out = make.empty(M, N), make.empty(M, N), make.empty(M, N)
-    dots = make.partials(parts(N), M)
-
-    def coda(run):
-        ports = dict(gate=gate, up=up, dgate=dgate, dup=dup, out=out, dots=dots)
-        run("linear_swiglu_backward", make.type, a, wd.t(), **ports, **factor(K, squares))
-        return dict(dgate=dgate, dup=dup, out=out, dots=dots.sum(0))
-
-    def usual(v):
-        da, g, u = v["a"] @ v["wd"], v["gate"], v["up"]
-        s = torch.sigmoid(wide(g))
-        f = wide(g) * s
-        dg = wide(da) * wide(u) * (s * (1 + wide(g) * (1 - s)))
-        return dict(
-            dgate=dg.to(g.dtype), dup=(wide(da) * f).to(g.dtype), out=(f * wide(u)).to(g.dtype)
-        )
-
-    def function(v):
-        r, t, one = rstd_of(v["squares"], K), v["gate"].dtype, usual(v)
-        dots = (wide(v["gate"]) * wide(one["dgate"]) + wide(v["up"]) * wide(one["dup"])).sum(1)
-        scaled = {name: (wide(one[name]) * r).to(t) for name in ("dgate", "dup")}
-        return one | scaled | dict(dots=dots)
-
-    inputs = dict(a=a, wd=wd, gate=gate, up=up, squares=squares)
-    gemm, flops = (a, wd), 2.0 * M * N * K
-    return Case("linear_swiglu_backward", make.type, inputs, function, coda, gemm, usual, flops)
-
-
-def linear_norm_backward(make: Maker, M: int, N: int, K: int, segments: int, form: str) -> Case:
-    """N = h; A is r·dz [M, K] in `segments` tensors, B the weights [K, h] read as [h, K]."""
-    a, w = make.activation(M, K), make.weight(N, K).t().contiguous()
-    x, dx_in, gamma = make.activation(M, N), make.activation(M, N), make.gamma(N)
-    squares, dots = squares_of(x), torch.randn(1, M, device=make.device) * (not make.zeros)
-    dx, dgamma = make.empty(M, N), make.partials(parts(M), N)
-    pieces = [one.contiguous() for one in a.chunk(segments, dim=1)]
-    kept = dict(gamma=gamma, dgamma=dgamma) if form == "kept" else {}
-
-    def coda(run):
-        operands = contraction(*pieces), contraction(*(one.t() for one in w.chunk(segments)))
-        ports = dict(x=x, dx_in=dx_in, dots=dots, dots__width=float(N), dx=dx, **kept)
-        variant = f"{form}-{make.type}"
-        run("linear_norm_backward", variant, *operands, **ports, **factor(N, squares))
-        return dict(dx=dx) | (dict(dgamma=dgamma.sum(0)) if kept else {})
-
-    def function(v):
-        r, d = rstd_of(v["squares"], N), wide(v["a"] @ v["w"])
-        mean = wide(v["dots"]).sum(0)[:, None] / N
-        scaled = d * wide(v["gamma"]) if kept else d
-        through = (scaled - wide(v["x"]) * (r * r * mean)).to(v["x"].dtype)
-        return dict(dx=v["dx_in"] + through) | (
-            dict(dgamma=(d * wide(v["x"])).sum(0)) if kept else {}
-        )
-
-    def usual(v):  # dz and the norm's own backward
-        x, d = wide(v["x"]), wide(v["a"] @ v["w"])
-        r = torch.rsqrt(x.square().mean(1, keepdim=True) + EPSILON)
-        scaled = d * wide(v["gamma"])
-        through = r * scaled - x * (r * r * r * (scaled * x).mean(1, keepdim=True))
-        dgamma = (d * x * r).sum(0).to(v["x"].dtype)
-        return dict(dx=v["dx_in"] + through.to(v["x"].dtype), dgamma=dgamma)
-
-    inputs = dict(a=a, w=w, x=x, dx_in=dx_in, gamma=gamma, squares=squares, dots=dots)
-    variant, flops = f"{form}-{make.type}", 2.0 * M * N * K
-    return Case("linear_norm_backward", variant, inputs, function, coda, (a, w), usual, flops)
-
-
-def linear_weight_grad(make: Maker, M: int, N: int, K: int, segments: int, out_type: str) -> Case:
-    """dW [N, K] from dZ [M, N], in `segments` tensors, and X [M, K]."""
-    dz, x = make.activation(M, N), make.activation(M, K)
-    dtype = torch.float32 if out_type == "fp32" else make.dtype
-    dw, pieces = make.empty(N, K, dtype=dtype), [c.contiguous() for c in dz.chunk(segments, dim=1)]
-    variant = make.type if dtype == make.dtype else f"{make.type}-{out_type}"
-
-    def coda(run):
-        run("linear_weight_grad", variant, rows(*(one.t() for one in pieces)), x.t(), out=dw)
-        return dict(out=dw)
-
-    def function(v):
-        product = v["dz"].t() @ v["x"]
-        return dict(
-            out=product.float() if out_type == "fp32" and product.element_size() < 4 else product
-        )
-
-    inputs, flops = dict(dz=dz, x=x), 2.0 * M * N * K
-    return Case("linear_weight_grad", variant, inputs, function, coda, (dz.t(), x), None, flops)
+    gemm, flops = (a, w.t()), 2.0 * M * N * K
+    return Case("linear_rope", make.type, inputs, function, coda, gemm, usual, flops, operator)

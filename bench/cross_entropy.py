@@ -6,7 +6,7 @@ where they can be imported.
 The loss is the mean over the rows. coda in its three ways: gradients made during the forward, a
 chunk of rows at a time (`with gradients`, the way for training: fp32 dW); from bf16 logits that
 were kept (`from logits`); and from logits made again, a chunk of the vocabulary at a time
-(`recompute`).
+(`recompute`). `package`: coda.linear_cross_entropy, with autograd.
 """
 
 import argparse
@@ -21,7 +21,10 @@ import torch.nn.functional as F
 from capi import Coda, Options, Tensor, view
 from cases import Case, Maker, factor, parts, rstd_of, squares_of, wide
 from machine import PowerMeter, write_results
+from peers import loss_peers
 from race import Contender, race
+
+from coda import linear_cross_entropy
 
 LOSS, WITH_GRADIENTS, FROM_LOGITS, RECOMPUTE = range(4)
 MEAN = 2
@@ -164,24 +167,6 @@ def plain_loss(x, weight, target):
     return F.cross_entropy((x @ weight.t()).float(), target)
 
 
-def peers() -> dict:
-    """Those that are installed."""
-    found = {}
-    try:
-        from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
-
-        found["Liger"] = lambda x, w, t: LigerFusedLinearCrossEntropyFunction.apply(x, w, t)[0]
-    except ImportError:
-        pass
-    try:
-        from quack.linear_cross_entropy import linear_cross_entropy
-
-        found["quack"] = lambda x, w, t: linear_cross_entropy(x, w, t)
-    except ImportError:
-        pass
-    return found
-
-
 def peak_bytes(contender: Contender) -> int:
     gc.collect()
     torch.cuda.synchronize()
@@ -202,7 +187,9 @@ def measure(coda: Coda, M: int, h: int, vocabulary: int, zeros: bool, rounds: in
         contenders.append(way(coda))
         memory[contenders[-1].name] = torch.cuda.memory_allocated() - before
     compiled = torch.compile(plain_loss, fullgraph=True, dynamic=False)
-    for name, loss in ({"torch.compile": compiled} | peers()).items():
+    for name, loss in (
+        {"coda package": linear_cross_entropy, "torch.compile": compiled} | loss_peers()
+    ).items():
         contenders.append(head.autograd(name, loss))
         peak_bytes(contenders[-1])  # compiles
         memory[name] = peak_bytes(contenders[-1])

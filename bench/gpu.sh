@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# On a GPU machine (H100 or H200): correctness, speed, sanitizers, in this order.
-#
-# usage: bench/gpu.sh [FOLDER]     results go there; bench/results if left out
+# Everything that needs a GPU: checks, tests of the PyTorch package, benchmarks, sanitizers.
+#   bench/gpu.sh [FOLDER [PART...]]     results go to FOLDER; bench/results if left out
+# Parts, all of them if none is named: check bench package numerics overhead layer operations
+# cross_entropy train model sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
-# nothing but the driver), else builds them. Where python3 has PyTorch, coda runs beside it too.
+# nothing but the driver), else builds them; the package's extension from python/coda or
+# build-gpu/python. What needs PyTorch, transformers or pytest is left out where python3 has none of it.
 # CASES, ROUNDS and SANITIZER_CASES change how much is done. The last lines are a short table.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 results=${1:-bench/results}
+parts=" ${*:2} "
 coda=build-gpu/coda
 mkdir -p "$results"
 report=()
@@ -19,6 +22,8 @@ note() {  # what, status, seconds
   report+=("$(printf '%-28s %-7s %5d s' "$1" "$([[ $2 == 0 ]] && echo ok || echo FAILED)" "$3")")
   [[ $2 == 0 ]] || failed=1
 }
+
+wanted() { [[ $parts =~ ^\ *$ || $parts == *" $1 "* ]]; }  # part
 
 step() {  # what, command...
   local what=$1 start=$SECONDS status=0
@@ -41,28 +46,63 @@ for root in site.getsitepackages():
   export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder"
 done
 
-step "check" "$coda" check --backend cuda --cases "${CASES:-500}"
-step "check a whole layer" "$coda" check --backend cuda --layer
-step "check beyond 2^31 elements" "$coda" check --backend cuda --huge
-step "bench" "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
-  >"$results/gpu.txt"
+if wanted check; then
+  step "check" "$coda" check --backend cuda --cases "${CASES:-500}"
+  step "check a whole layer" "$coda" check --backend cuda --layer
+  step "check whole models" "$coda" check --backend cuda --model
+  step "check beyond 2^31 elements" "$coda" check --backend cuda --huge
+fi
+texts=()
+if wanted bench; then
+  step "bench" "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
+    >"$results/gpu.txt"
+  texts+=(gpu)
+fi
 
-beside_torch() {  # script; writes SCRIPT.json and SCRIPT.txt
+# PyTorch, the package beside it, and libcoda for both.
+export CODA_LIBRARY=$PWD/build-gpu/lib/libcoda.so
+extension=coda/_native.abi3.so
+[[ -f python/$extension ]] || cp "build-gpu/python/$extension" "python/$extension" 2>/dev/null
+export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
+has() { python3 -c "import $1" 2>/dev/null; }  # Python module
+beside_torch() {  # part, script, arguments of it; writes PART.json and PART.txt
   local to=$results/$1
-  python3 "bench/$1.py" "${@:2}" --json "$to.json" >"$to.txt" 2>"$to.log" || {
-    tail -n 5 "$to.log"
-    return 1
+  wanted "$1" || return 0
+  texts+=("$1")
+  run() {
+    python3 "bench/$2.py" "${@:3}" --json "$to.json" >"$to.txt" 2>"$to.log" || {
+      tail -n 5 "$to.log"
+      return 1
+    }
   }
+  step "bench/$2.py" run "$@"
 }
-texts=(gpu)
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-  step "errors beside PyTorch" beside_torch numerics --device cuda
-  step "a layer beside PyTorch" beside_torch layer --rounds "${ROUNDS:-20}"
-  step "operations beside PyTorch" beside_torch operations --rounds "${ROUNDS:-20}"
-  step "cross-entropy beside PyTorch" beside_torch cross_entropy --rounds "${ROUNDS:-20}"
-  texts+=(numerics layer operations cross_entropy)
-else
+rounds=(--rounds "${ROUNDS:-20}")
+if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   echo "no PyTorch with CUDA here: left out"
+elif ! has coda.operators; then
+  echo "the coda package does not load:"
+  python3 -c 'import coda.operators' 2>&1 | tail -n 1
+  note "the package" 1 0
+else
+  if ! wanted package; then
+    :
+  elif has pytest && has hypothesis; then
+    step "tests of the package" python3 -m pytest -q -k cuda tests/python
+  else
+    echo "no pytest or hypothesis here: tests of the package left out"
+  fi
+  beside_torch numerics numerics --device cuda
+  beside_torch overhead overhead --device cuda
+  beside_torch layer layer "${rounds[@]}"
+  beside_torch operations operations "${rounds[@]}"
+  beside_torch cross_entropy cross_entropy "${rounds[@]}"
+  CODA=$PWD/$coda beside_torch train train --device cuda "${rounds[@]}"
+  if has transformers && wanted model; then
+    beside_torch model patched_llama "${rounds[@]}"
+    step "first steps" python3 bench/patched_llama.py --json "$results/model.json" \
+      --first-steps coda "coda compiled" compile
+  fi
 fi
 
 sanitize() {  # tool
@@ -73,7 +113,9 @@ sanitize() {  # tool
   tail -n 3 "$log"
   return $status
 }
-if command -v compute-sanitizer >/dev/null; then
+if ! wanted sanitizers; then
+  :
+elif command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck synccheck initcheck; do step "$tool" sanitize "$tool"; done
 else
   echo "no compute-sanitizer here: left out"

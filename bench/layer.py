@@ -4,8 +4,9 @@ GEMMs.
     python bench/layer.py --json bench/results/layer_h200.json                  # GPU
     python bench/layer.py --device cpu --json bench/results/layer_cpu.json
 
-Contenders take turns in one process (race.py): coda with norm weights kept and folded,
-torch.compile (on the CPU eager too), and the layer's GEMMs alone by torch.mm into given memory.
+Contenders take turns in one process (race.py): coda's operations with norm weights kept and folded,
+through the C interface; the PyTorch package's halves of layers; torch.compile (on the CPU eager
+too, on a GPU Liger where it is installed); the layer's GEMMs alone by torch.mm into given memory.
 `inference` is a forward pass that keeps nothing; `forward` keeps what `backward` reads. Folding γ
 into the weights happens once per update of the weights; it is measured as `fold` and is in no other
 figure. First, every gradient is compared with autograd in fp64: none is timed that is more than
@@ -14,6 +15,7 @@ twice as far off as eager PyTorch.
 
 import argparse
 import gc
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -21,6 +23,7 @@ import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from coda_layer import CodaLayer, Recorder
 from machine import PowerMeter, check_one_openmp, keep_memory, write_results
+from package_layer import PackageLayer, joined, liger_layer
 from race import Contender, race
 from torch_layer import (
     Shape,
@@ -35,6 +38,7 @@ from torch_layer import (
 
 DEFAULTS = {"cuda": (16384, [2048, 4096, 8192]), "cpu": (2048, [1024])}
 FORMS = {"coda kept": False, "coda folded": True}
+PACKAGE = "coda package"
 
 
 class Case:
@@ -48,6 +52,9 @@ class Case:
 
     def coda(self, run, folded: bool) -> CodaLayer:
         return CodaLayer(run, self.shape, self.tensors, self.rotation, folded)
+
+    def package(self) -> PackageLayer:
+        return PackageLayer(self.shape, self.tensors, self.rotation, self.incoming)
 
     def torch(self, function) -> TorchLayer:
         return TorchLayer(function, self.shape, self.tensors, self.rotation, self.incoming)
@@ -66,13 +73,15 @@ def outputs_of(coda: Coda, case: Case, folded: bool) -> dict[str, torch.Tensor]:
     return results | {f"d{name}": value for name, value in gradients.items()}
 
 
-def torch_outputs(theirs: TorchLayer) -> dict[str, torch.Tensor]:
+def torch_outputs(theirs: TorchLayer | PackageLayer) -> dict[str, torch.Tensor]:
     results = dict(zip(("x2", "q", "k", "v"), theirs.forward()))
-    return results | {f"d{name}": value for name, value in theirs.backward().items()}
+    gradients = theirs.backward()
+    gradients = joined(gradients) if isinstance(theirs, PackageLayer) else gradients
+    return results | {f"d{name}": value for name, value in gradients.items()}
 
 
 def errors(coda: Coda, shape: Shape, device: str) -> dict[str, dict[str, float]]:
-    """Of every result against autograd in fp64, of both forms and eager PyTorch."""
+    """Of every result against autograd in fp64, of coda's ways and of eager PyTorch."""
     case = Case(shape, device)
     exact_case = Case.__new__(Case)
     exact_case.__dict__ = dict(case.__dict__, tensors=case.tensors.to(torch.float64))
@@ -80,6 +89,7 @@ def errors(coda: Coda, shape: Shape, device: str) -> dict[str, dict[str, float]]
     exact = torch_outputs(exact_case.torch(layer))
     contenders = {"eager": torch_outputs(case.torch(layer))}
     contenders |= {name: outputs_of(coda, case, folded) for name, folded in FORMS.items()}
+    contenders[PACKAGE] = torch_outputs(case.package())
     return {
         name: {output: relative_error(results[output], exact[output]) for output in exact}
         for name, results in contenders.items()
@@ -89,7 +99,7 @@ def errors(coda: Coda, shape: Shape, device: str) -> dict[str, dict[str, float]]
 def check(coda: Coda, shape: Shape, device: str) -> dict:
     found = errors(coda, shape, device)
     floor = 2**-24 * max(shape.hidden, shape.ffn, shape.tokens) ** 0.5
-    for form in FORMS:
+    for form in (*FORMS, PACKAGE):
         for output, ours in found[form].items():
             limit = 2 * found["eager"][output] + floor
             if not ours <= limit:
@@ -111,14 +121,15 @@ def peak_bytes(step) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-def peak_memory(coda: Coda, case: Case, compiled) -> dict[str, int]:
-    theirs = case.torch(compiled)
+def peak_memory(coda: Coda, case: Case, layers: dict) -> dict[str, int]:
+    def step_of(layer: TorchLayer | PackageLayer):
+        def step():
+            layer.forward()
+            layer.backward()
 
-    def torch_step():
-        theirs.forward()
-        theirs.backward()
+        return step
 
-    result = {"torch.compile": peak_bytes(torch_step)}
+    result = {name: peak_bytes(step_of(layer)) for name, layer in layers.items()}
     for name, folded in FORMS.items():
         ours = case.coda(coda.run, folded)
         result[name] = peak_bytes(lambda ours=ours: ours.backward(ours.forward(), case.incoming))
@@ -138,21 +149,28 @@ def coda_contender(coda: Coda, case: Case, name: str, folded: bool) -> list[Cont
     return [Contender(name, phases), Contender(name, {"inference": recorder.replay()})]
 
 
-def torch_contender(case: Case, name: str, function) -> list[Contender]:
-    theirs = case.torch(function)
-    phases = {"forward": theirs.forward, "backward": theirs.backward}
-    return [Contender(name, phases), Contender(name, {"inference": theirs.inference})]
+def torch_contender(name: str, layer: TorchLayer | PackageLayer) -> list[Contender]:
+    phases = {"forward": layer.forward, "backward": layer.backward}
+    return [Contender(name, phases), Contender(name, {"inference": layer.inference})]
+
+
+def torch_layers(case: Case) -> dict[str, TorchLayer | PackageLayer]:
+    """What runs by autograd."""
+    compiled = torch.compile(layer, fullgraph=True, dynamic=False)
+    layers = {PACKAGE: case.package(), "torch.compile": case.torch(compiled)}
+    if case.device == "cpu":
+        layers["torch eager"] = case.torch(layer)
+    elif importlib.util.find_spec("liger_kernel"):
+        layers["Liger"] = case.torch(liger_layer)
+    return layers
 
 
 def measure(coda: Coda, case: Case, rounds: int) -> dict:
     torch._dynamo.reset()
-    compiled = torch.compile(layer, fullgraph=True, dynamic=False)
-    device = case.device
-    memory = peak_memory(coda, case, compiled) if device == "cuda" else None
+    device, layers = case.device, torch_layers(case)
+    memory = peak_memory(coda, case, layers) if device == "cuda" else None
     contenders = [one for item in FORMS.items() for one in coda_contender(coda, case, *item)]
-    contenders += torch_contender(case, "torch.compile", compiled)
-    if device == "cpu":
-        contenders += torch_contender(case, "torch eager", layer)
+    contenders += [one for item in layers.items() for one in torch_contender(*item)]
     contenders.append(Contender("GEMMs", bare_gemms(case.shape, device, case.zeros)))
     with PowerMeter() as meter:
         race(contenders, rounds, device)
@@ -185,7 +203,7 @@ def print_table(results: list[dict]) -> None:
     for r in results:
         ms = r["ms"]
         for phase in ("inference", "forward", "backward", "forward+backward"):
-            for form in FORMS:
+            for form in (*FORMS, PACKAGE):
                 ours, gemms = ms[form][phase], ms["GEMMs"].get(phase, ms["GEMMs"]["forward"])
                 ratios = f"{torch_ms(ms, phase) / ours:12.3f}{gemms / ours:12.3f}"
                 print(f"{r['hidden']:6} {r['regime']:8}{phase:18}{form:13}{ours:9.3f}{ratios}")

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 from ctypes import byref, c_uint, c_void_p
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 
@@ -48,6 +49,7 @@ def write_results(path: Path | None, coda: Coda, results: list[dict], **more) ->
     document = {
         **more,
         "commit": coda.commit(),
+        "date": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "gpu": gpu() if coda.device == "cuda" else None,
         "results": results,

@@ -13,6 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import backward_cases
 import cases
 import row_cases
 import torch  # before libcoda, so that both use one OpenMP runtime
@@ -31,11 +32,11 @@ def all_cases(make: cases.Maker) -> list[cases.Case]:
         cases.linear_swiglu(make, M, FFN, K),
         cases.linear_rope(make, M, 3 * N, K),
         loss_case(make, M, 2000, K),
-        cases.linear_swiglu_backward(make, M, FFN, K),
-        cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "kept"),
-        cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "folded"),
-        cases.linear_weight_grad(make, M, N, K, 3, make.type),
-        cases.linear_weight_grad(make, M, N, K, 1, "fp32"),
+        backward_cases.linear_swiglu_backward(make, M, FFN, K),
+        backward_cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "kept"),
+        backward_cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "folded"),
+        backward_cases.linear_weight_grad(make, M, N, K, 3, make.type),
+        backward_cases.linear_weight_grad(make, M, N, K, 1, "fp32"),
         row_cases.embedding_norm(make, M, K, 1000),
         row_cases.embedding_backward(make, M, K, 100),
         row_cases.rope_backward(make, M, 6, 2, 128, K),

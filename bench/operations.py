@@ -1,4 +1,5 @@
-"""Each GEMM operation on a GPU beside cuBLAS's bare GEMM of its shape and beside torch.compile.
+"""Each GEMM operation on a GPU beside cuBLAS's bare GEMM of its shape, beside torch.compile, and
+beside Liger, quack and FlashInfer where they are installed.
 
     python bench/operations.py --json bench/results/operations_h200.json
 
@@ -6,23 +7,29 @@ At the shapes of a layer (`layer`) and at the CODA paper's square ones, N = K = 
 bare GEMM is torch.mm into given memory; torch.compile gets the function that a framework would run
 there (cases.py: `usual`), allocating its results as compiled code does. Contenders take turns
 (race.py), in both regimes: random data, and zero activations. Every result is compared with fp64
-first, at a small shape.
+first, at a small shape. `coda` is a call of the C interface into given memory, `coda operator` the
+same through torch.ops.coda.
 """
 
 import argparse
 import gc
+import json
 import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import backward_cases
 import cases
 import torch
 from capi import Coda
 from cross_entropy import loss_case
 from machine import PowerMeter, write_results
 from numerics import check_all
+from peers import peers_of
 from race import Contender, race
+
+import coda.operators  # noqa: F401  registers torch.ops.coda
 
 TOKENS = 16384
 FFN = {2048: 5632, 4096: 11008, 8192: 22016}
@@ -41,17 +48,17 @@ def layer_cases(M: int, h: int) -> dict[str, Make]:
         "F4": lambda m: cases.linear_rope(m, M, 3 * h, h),
         "F5, 32768": lambda m: loss_case(m, M, 32768, h),
         "F5, 128256": lambda m: loss_case(m, M, 128256, h),
-        "B1 kept": lambda m: cases.linear_norm_backward(m, M, h, 3 * h, 3, "kept"),
-        "B1 folded": lambda m: cases.linear_norm_backward(m, M, h, 3 * h, 3, "folded"),
-        "B2": lambda m: cases.linear_weight_grad(m, M, 3 * h, h, 3, "bf16"),
-        "B3": lambda m: cases.linear_swiglu_backward(m, M, ffn, h),
-        "B4": lambda m: cases.linear_weight_grad(m, M, h, ffn, 1, "bf16"),
-        "B5 kept": lambda m: cases.linear_norm_backward(m, M, h, 2 * ffn, 2, "kept"),
-        "B5 folded": lambda m: cases.linear_norm_backward(m, M, h, 2 * ffn, 2, "folded"),
-        "B6": lambda m: cases.linear_weight_grad(m, M, 2 * ffn, h, 2, "bf16"),
+        "B1 kept": lambda m: backward_cases.linear_norm_backward(m, M, h, 3 * h, 3, "kept"),
+        "B1 folded": lambda m: backward_cases.linear_norm_backward(m, M, h, 3 * h, 3, "folded"),
+        "B2": lambda m: backward_cases.linear_weight_grad(m, M, 3 * h, h, 3, "bf16"),
+        "B3": lambda m: backward_cases.linear_swiglu_backward(m, M, ffn, h),
+        "B4": lambda m: backward_cases.linear_weight_grad(m, M, h, ffn, 1, "bf16"),
+        "B5 kept": lambda m: backward_cases.linear_norm_backward(m, M, h, 2 * ffn, 2, "kept"),
+        "B5 folded": lambda m: backward_cases.linear_norm_backward(m, M, h, 2 * ffn, 2, "folded"),
+        "B6": lambda m: backward_cases.linear_weight_grad(m, M, 2 * ffn, h, 2, "bf16"),
         "B7": lambda m: cases.linear(m, M, h, h),
-        "B7 dW": lambda m: cases.linear_weight_grad(m, M, h, h, 1, "bf16"),
-        "B7 dW, fp32": lambda m: cases.linear_weight_grad(m, M, h, h, 1, "fp32"),
+        "B7 dW": lambda m: backward_cases.linear_weight_grad(m, M, h, h, 1, "bf16"),
+        "B7 dW, fp32": lambda m: backward_cases.linear_weight_grad(m, M, h, h, 1, "fp32"),
     }
 
 
@@ -61,10 +68,12 @@ def square_cases(M: int, h: int) -> dict[str, Make]:
         "residual+norm kept": lambda m: cases.linear_residual_norm(m, M, h, h, "kept"),
         "residual+norm folded": lambda m: cases.linear_residual_norm(m, M, h, h, "folded"),
         "SwiGLU": lambda m: cases.linear_swiglu(m, M, h, h),
-        "SwiGLU backward": lambda m: cases.linear_swiglu_backward(m, M, h, h),
-        "norm backward kept": lambda m: cases.linear_norm_backward(m, M, h, h, 1, "kept"),
-        "norm backward folded": lambda m: cases.linear_norm_backward(m, M, h, h, 1, "folded"),
-        "weight gradient": lambda m: cases.linear_weight_grad(m, M, h, h, 1, "bf16"),
+        "SwiGLU backward": lambda m: backward_cases.linear_swiglu_backward(m, M, h, h),
+        "norm backward kept": lambda m: backward_cases.linear_norm_backward(m, M, h, h, 1, "kept"),
+        "norm backward folded": lambda m: backward_cases.linear_norm_backward(
+            m, M, h, h, 1, "folded"
+        ),
+        "weight gradient": lambda m: backward_cases.linear_weight_grad(m, M, h, h, 1, "bf16"),
     }
 
 
@@ -79,7 +88,7 @@ def chain_cases(M: int, h: int) -> dict[str, Make]:
     }
 
 
-SETS = (("layer", layer_cases), ("square", square_cases), ("chain", chain_cases))
+SETS = {"layer": layer_cases, "square": square_cases, "chain": chain_cases}
 
 
 def prepared(coda: Coda, case: cases.Case) -> Callable[[], None]:
@@ -89,7 +98,17 @@ def prepared(coda: Coda, case: cases.Case) -> Callable[[], None]:
     return calls[0]
 
 
-def measure(coda: Coda, make: Make, zeros: bool, rounds: int) -> dict:
+def checked_operator(coda: Coda, case: cases.Case) -> Contender:
+    """The PyTorch package's call; it gives the bits that the C interface gives."""
+    result = case.operator()
+    first = result if isinstance(result, torch.Tensor) else result[0]
+    expected = next(iter(case.coda(coda.run).values()))
+    if not torch.equal(first, expected):
+        raise SystemExit(f"{case.operation} {case.variant}: the operator gives other numbers")
+    return Contender("coda operator", {"all": case.operator})
+
+
+def measure(coda: Coda, make: Make, normed: bool, zeros: bool, rounds: int) -> dict:
     torch._dynamo.reset()
     case = make(cases.Maker("cuda", zeros=zeros))
     a, b = case.gemm
@@ -101,6 +120,10 @@ def measure(coda: Coda, make: Make, zeros: bool, rounds: int) -> dict:
         Contender("torch.compile", {"all": lambda: compiled(case.inputs)}),
     ]
     with PowerMeter() as meter, torch.no_grad():
+        if case.operator:
+            contenders.append(checked_operator(coda, case))
+        for name, way in peers_of(case, normed).items():
+            contenders.append(Contender(name, {"all": way}))
         race(contenders, rounds, "cuda")
     ms = {contender.name: contender.medians()["all"] for contender in contenders}
     return {
@@ -146,12 +169,27 @@ def print_means(results: list[dict]) -> None:
         print(f"{name:7}{regime:8}{operation:24}{cells}")
 
 
+def others(file: Path, commit: str, results: list[dict]) -> list[dict]:
+    """What the file has of cases that were not measured now."""
+    document = json.loads(file.read_text())
+    if document["commit"] != commit:
+        raise SystemExit(f"{file} is of commit {document['commit']}, this is {commit}: not added")
+
+    def key(r: dict) -> tuple:
+        return tuple(r[name] for name in ("set", "name", "hidden", "regime"))
+
+    again = {key(r) for r in results}
+    return [r for r in document["results"] if key(r) not in again]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Operations beside cuBLAS and torch.compile")
     parser.add_argument("--hidden", type=int, nargs="+", default=list(FFN), choices=FFN)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--only", help="cases whose name holds this")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--add", action="store_true", help="to what FILE has of other cases")
     arguments = parser.parse_args()
     torch.manual_seed(1)
     coda = Coda("cuda")
@@ -161,16 +199,19 @@ def main() -> int:
     )
     results = []
     for h in arguments.hidden:
-        for name_of_set, listed in SETS:
-            for name, make in listed(TOKENS, h).items():
+        for name_of_set in arguments.sets:
+            for name, make in SETS[name_of_set](TOKENS, h).items():
                 if arguments.only and arguments.only not in name:
                     continue
                 for zeros in (False, True):
                     row = {"set": name_of_set, "name": name, "hidden": h}
-                    results.append(row | measure(coda, make, zeros, arguments.rounds))
+                    normed = name_of_set == "chain"
+                    results.append(row | measure(coda, make, normed, zeros, arguments.rounds))
                     print_rows(results[-1:])
                     gc.collect()
                     torch.cuda.empty_cache()
+    if arguments.add:
+        results = others(arguments.json, coda.commit(), results) + results
     document = write_results(arguments.json, coda, results, kind="operations")
     print(f"\n{document['gpu']}; commit {document['commit']}")
     print_means(results)

@@ -1,4 +1,4 @@
-"""Writes the result tables of README.md and docs/numerics.md from bench/results/*.json.
+"""Writes the result tables of README.md and of docs from bench/results/*.json.
 
 A table stands between `<!-- table: NAME -->` and `<!-- /table -->` and shows
 bench/results/NAME.json, which `coda bench --json` or a script of bench/ wrote; its "kind" says how.
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "numerics.md"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "results.md", ROOT / "docs" / "numerics.md"]
 TABLE = re.compile(
     r"(?P<open><!-- table: (?P<name>[\w-]+) -->\n).*?(?P<close><!-- /table -->)", re.DOTALL
 )
@@ -92,7 +92,7 @@ def source(document: dict) -> str:
 
 
 PHASES = ("inference", "forward", "backward", "forward+backward")
-FORMS = ("kept", "folded")
+FORMS = {"coda kept": "γ kept", "coda folded": "γ folded", "coda package": "package"}
 
 
 def fastest_torch(ms: dict, phase: str) -> float:
@@ -102,8 +102,9 @@ def fastest_torch(ms: dict, phase: str) -> float:
 def make_layer_table(document: dict) -> str:
     """A line per size, data and phase: time, and speed over PyTorch and over the bare GEMMs."""
     head = ["h", "data", "phase", "PyTorch", "GEMMs"]
-    for form in FORMS:
-        head += [f"γ {form}", "over PyTorch", "over GEMMs"]
+    forms = [form for form in FORMS if form in document["results"][0]["ms"]]
+    for form in forms:
+        head += [FORMS[form], "over PyTorch", "over GEMMs"]
     rows = [head]
     for result in document["results"]:
         ms = result["ms"]
@@ -112,8 +113,8 @@ def make_layer_table(document: dict) -> str:
             gemms = ms["GEMMs"]["forward" if phase == "inference" else phase]
             row = [str(result["hidden"]), result["regime"], phase]
             row += [f"{torch_ms:.2f} ms", f"{gemms:.2f} ms"]
-            for form in FORMS:
-                ours = ms[f"coda {form}"][phase]
+            for form in forms:
+                ours = ms[form][phase]
                 row += [f"{ours:.2f} ms", f"{torch_ms / ours:.2f}×", f"{gemms / ours:.2f}×"]
             rows.append(row)
     rounds = min(result["rounds"] for result in document["results"])
@@ -174,7 +175,43 @@ def make_train_table(document: dict) -> str:
     return f"{markdown(rows, 1)}\n{shape}. {end}\n"
 
 
+def make_model_table(document: dict) -> str:
+    """A line per contender, random data: a step, and the fastest of coda's over each."""
+    shown = [r for r in document["results"] if r["regime"] == "random"]
+    ours = next(r for r in shown if r["contender"] == document["ours"])
+    head = ["", "forward + backward", "step", "tokens/s", f"over it, {ours['contender']}"]
+    rows = [[*head, "memory over the weights", "first step"]]
+    for r in shown:
+        peak, first = r.get("peak_over_weights_bytes"), r.get("first_step_s")
+        row = [r["contender"]]
+        row += [f"{r[key]:.1f} ms" for key in ("forward_backward_ms", "step_ms")]
+        row += [f"{r['tokens_per_second']:.0f}"]
+        row += [f"{r['step_ms'] / ours['step_ms']:.2f}×" if r is not ours else ""]
+        row += [f"{peak / 2**30:.2f} GiB" if peak else "", f"{first:.1f} s" if first else ""]
+        rows.append(row)
+    shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
+    end = f"{source(document)}; medians of {ours['rounds']} rounds."
+    return f"{markdown(rows, 1)}\n{shape}. {end}\n"
+
+
+def make_cross_entropy_table(document: dict) -> str:
+    """A line per shape and contender, random data: loss and gradients together."""
+    rows = [["h", "vocabulary", "contender", "loss and gradients", "memory", "speed"]]
+    for r in document["results"]:
+        if r["regime"] != "random":
+            continue
+        totals = {name: sum(phases.values()) for name, phases in r["ms"].items()}
+        for name, total in totals.items():
+            row = [str(r["hidden"]), str(r["vocabulary"]), name, f"{total:.2f} ms"]
+            speed = totals["torch.compile"] / total
+            rows.append([*row, f"{r['peak_bytes'][name] / 2**30:.2f} GiB", f"{speed:.2f}×"])
+    rounds = min(result["rounds"] for result in document["results"])
+    return f"{markdown(rows, 3)}\n{source(document)}; medians of {rounds} rounds.\n"
+
+
 KINDS = {
+    "model": make_model_table,
+    "cross_entropy": make_cross_entropy_table,
     "layer": make_layer_table,
     "operations": make_operations_table,
     "numerics": make_numerics_table,

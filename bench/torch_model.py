@@ -53,6 +53,38 @@ def loss_of(c: Config, weights: dict, layers: list[dict], tokens, targets, cos, 
     return F.cross_entropy(logits.float(), targets.flatten())
 
 
+PRESETS = {  # those of coda/train/presets.cpp
+    "tiny": Config(layers=4, hidden=256, ffn=768, heads=4, kv_heads=2, vocab=256),
+    "small": Config(layers=8, hidden=512, ffn=1536, heads=8, kv_heads=4, vocab=256),
+    "1b": Config(layers=16, hidden=2048, ffn=8192, heads=32, kv_heads=8, vocab=128256),
+}
+
+
+class MasterWeights:
+    """fp32 copies of parameters, which AdamW updates; the gradients' common norm is at most 1."""
+
+    def __init__(self, parameters: list[torch.Tensor]):
+        self.parameters = parameters
+        self.masters = [p.detach().float().requires_grad_() for p in parameters]
+        self.optimizer = torch.optim.AdamW(
+            self.masters, lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True
+        )
+
+    def forget_gradients(self) -> None:
+        for p in self.parameters:
+            p.grad = None
+
+    def update(self) -> None:
+        for master, p in zip(self.masters, self.parameters, strict=True):
+            master.grad = p.grad.float()
+        torch.nn.utils.clip_grad_norm_(self.masters, 1.0)
+        self.optimizer.step()
+        with torch.no_grad():
+            torch._foreach_copy_(self.parameters, self.masters)
+        for master in self.masters:
+            master.grad = None
+
+
 class TorchModel:
     """bf16 weights, and fp32 ones that AdamW updates."""
 
@@ -82,10 +114,7 @@ class TorchModel:
         ]
         self.loss_function: Callable = loss_of
         self.rotations: dict = {}
-        self.masters = [p.detach().float().requires_grad_() for p in self.parameters()]
-        self.optimizer = torch.optim.AdamW(
-            self.masters, lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True
-        )
+        self.masters = MasterWeights(self.parameters())
 
     def parameters(self) -> list[torch.Tensor]:
         return [*self.weights.values(), *(p for w in self.layers for p in w.values())]
@@ -109,17 +138,3 @@ class TorchModel:
     def loss(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         cos, sin = self.rotation(tokens.shape[1], tokens.device)
         return self.loss_function(self.config, self.weights, self.layers, tokens, targets, cos, sin)
-
-    def forget_gradients(self) -> None:
-        for p in self.parameters():
-            p.grad = None
-
-    def update(self) -> None:
-        for master, p in zip(self.masters, self.parameters(), strict=True):
-            master.grad = p.grad.float()
-        torch.nn.utils.clip_grad_norm_(self.masters, 1.0)
-        self.optimizer.step()
-        with torch.no_grad():
-            torch._foreach_copy_(self.parameters(), self.masters)
-        for master in self.masters:
-            master.grad = None

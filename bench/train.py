@@ -21,14 +21,9 @@ from pathlib import Path
 import torch
 from machine import PowerMeter, write_results
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch_model import Config, TorchModel
+from torch_model import PRESETS, TorchModel
 
 ROOT = Path(__file__).resolve().parent.parent
-PRESETS = {  # those of coda/train/presets.cpp
-    "tiny": Config(layers=4, hidden=256, ffn=768, heads=4, kv_heads=2, vocab=256),
-    "small": Config(layers=8, hidden=512, ffn=1536, heads=8, kv_heads=4, vocab=256),
-    "1b": Config(layers=16, hidden=2048, ffn=8192, heads=32, kv_heads=8, vocab=128256),
-}
 DEFAULTS = {"cpu": ("small", 8, 512), "cuda": ("1b", 2, 8192)}
 
 
@@ -85,16 +80,16 @@ class Torch:
     def round(self) -> dict:
         return {
             "forward_backward_ms": self.timed(self.forward_backward, self.steps),
-            "update_ms": self.timed(self.model.update),
+            "update_ms": self.timed(self.model.masters.update),
         }
 
     def forward_backward(self) -> None:
-        self.model.forget_gradients()
+        self.model.masters.forget_gradients()
         self.model.loss(self.tokens, self.tokens).backward()
 
 
 def peak_over_weights(contender: Torch) -> int:
-    contender.model.forget_gradients()
+    contender.model.masters.forget_gradients()
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

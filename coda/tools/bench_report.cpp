@@ -1,6 +1,8 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "coda/terminal/table.h"
@@ -68,7 +70,10 @@ std::string bench_json(std::span<const BenchResult> results, const std::optional
                     {"clock_mhz", r.clock_mhz ? Json(*r.clock_mhz) : Json(nullptr)},
                     {"power_w", r.power_w ? Json(*r.power_w) : Json(nullptr)}});
   }
-  Json document = {{"commit", kCommit}, {"machine", machine_name()}, {"gpu", nullptr}};
+  Json document = {{"commit", kCommit},
+                   {"date", fmt::format("{:%F}", fmt::gmtime(std::time(nullptr)))},
+                   {"machine", machine_name()},
+                   {"gpu", nullptr}};
   if (gpu) {
     document["gpu"] = gpu->name;
     document["launch_us"] = gpu->launch_us;

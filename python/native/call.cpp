@@ -121,11 +121,16 @@ const coda_tensor* Call::tensor_of(const char* port) const {
 
 // The caching allocator gives the memory to later work of the same stream only.
 bool Call::find_workspace(const char* variant, coda_options& options, PyObject*& workspace) {
-  int64_t bytes = 0;
-  if (!succeeded(library.workspace_bytes(operation(), variant, a(), b(), arguments_.data(),
-                                         static_cast<int32_t>(argument_count_), &options,
-                                         &bytes))) {
-    return false;
+  static WorkspaceSizes sizes;
+  const Key key = workspace_key(variant);
+  int64_t bytes = sizes.find(key);
+  if (bytes < 0) {
+    if (!succeeded(library.workspace_bytes(operation(), variant, a(), b(), arguments_.data(),
+                                           static_cast<int32_t>(argument_count_), &options,
+                                           &bytes))) {
+      return false;
+    }
+    sizes.add(key, bytes);
   }
   if (bytes == 0) return true;
   workspace = PyObject_CallFunction(torch.allocate, "Li", static_cast<long long>(bytes),
@@ -138,6 +143,15 @@ bool Call::find_workspace(const char* variant, coda_options& options, PyObject*&
   options.workspace = view.data;
   options.workspace_bytes = bytes;
   return true;
+}
+
+Key Call::workspace_key(const char* variant) const {
+  Key key;
+  key.add(&declaration_, device_id_, a_.head_dim, b_.head_dim);
+  key.add_text(variant);
+  for (size_t i = 0; i < argument_count_; ++i) key.add(arguments_[i].name, arguments_[i].number);
+  for (size_t i = 0; i < tensor_count_; ++i) key.add_shape(tensors_[i]);
+  return key;
 }
 
 bool Call::operand(const OperandKind& kind, PyObject* value, coda_operand& out) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "library.h"
+#include "workspace_sizes.h"
 
 namespace native {
 
@@ -62,6 +63,7 @@ class Call {
   bool view_of(const std::string& name, PyObject* object, dlpack::Tensor& view);
   bool check_device(const std::string& name, const dlpack::Tensor& view);
   bool find_workspace(const char* variant, coda_options& options, PyObject*& workspace);
+  Key workspace_key(const char* variant) const;
 
   const Declaration& declaration_;
   coda_operand a_{}, b_{};

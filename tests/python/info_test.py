@@ -7,6 +7,9 @@ from pathlib import Path
 
 import torch
 
+import coda
+from coda import library
+
 
 def info(**environment: str) -> str:
     done = subprocess.run(
@@ -18,6 +21,10 @@ def info(**environment: str) -> str:
     )
     assert done.stderr == ""
     return done.stdout
+
+
+def test_package_and_library_have_one_version() -> None:
+    assert library.load().version == coda.__version__
 
 
 def test_what_was_found() -> None:

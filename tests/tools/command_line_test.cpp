@@ -144,6 +144,7 @@ TEST(CommandLine, BenchmarksEveryOperation) {
   const nlohmann::json document = nlohmann::json::parse(std::ifstream(path));
   std::remove(path.c_str());
   EXPECT_TRUE(document["commit"].is_string() && document["machine"].is_string());
+  EXPECT_EQ(document["date"].get<std::string>().size(), 10u);
   EXPECT_TRUE(document.contains("gpu") && document["gpu"].is_null());
   std::set<std::string> measured;
   for (const auto& result : document["results"]) {

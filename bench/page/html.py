@@ -1,0 +1,116 @@
+"""The page: plain HTML and CSS, no scripts, nothing from elsewhere."""
+
+from html import escape
+
+from page.comparison import Comparison, Picture, Section, Table, figure, slower
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2328; --faint: #59636e; --line: #d0d7de;
+  --page: #f6f8fa; --card: #ffffff; --ahead: #1a5fb4; --behind: #b93a06 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --faint: #9ba5b0; --line: #3d444d;
+  --page: #0d1117; --card: #161b22; --ahead: #6cabf7; --behind: #f2793f } }
+* { box-sizing: border-box }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 16px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
+main { max-width: 1200px; margin: 0 auto; padding: 1.5rem 1rem 4rem }
+h1 { margin: 0 0 .5rem } h2 { margin: 2.5rem 0 .25rem } a { color: var(--ahead) }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 1rem 0 }
+.pictures { display: grid; gap: 1rem; margin: 1rem 0; align-items: start;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 480px), 1fr)) }
+img { width: 100%; max-width: 720px; height: auto; display: block }
+.source { color: var(--faint); font-size: .85rem; overflow-wrap: anywhere }
+.note { border: 1px dashed var(--line); border-radius: 8px; padding: .5rem 1rem }
+.behind { color: var(--behind); font-weight: 600 }
+details { margin: .5rem 0 } summary { cursor: pointer; color: var(--ahead) }
+.wide { overflow-x: auto; background: var(--card); border: 1px solid var(--line);
+  border-radius: 8px; margin: .5rem 0 }
+table { border-collapse: collapse; font-size: .85rem; white-space: nowrap; width: 100% }
+th, td { padding: .2rem .5rem; text-align: left; border-bottom: 1px solid var(--line) }
+.figure { text-align: right; font-variant-numeric: tabular-nums }
+"""
+
+
+def table(one: Table) -> str:
+    def cells(row: list[str], tag: str) -> str:
+        kinds = ["" if i < one.words else ' class="figure"' for i in range(len(row))]
+        return "".join(f"<{tag}{k}>{escape(text)}</{tag}>" for k, text in zip(kinds, row))
+
+    rows = "".join(f"<tr>{cells(row, 'td')}</tr>\n" for row in one.rows)
+    head = f"<thead><tr>{cells(one.head, 'th')}</tr></thead>"
+    return f'<div class="wide"><table>{head}\n<tbody>\n{rows}</tbody></table></div>\n'
+
+
+def folded(one: Table) -> str:
+    return f"<details><summary>{escape(one.caption)}</summary>\n{table(one)}</details>\n"
+
+
+def picture(one: Picture) -> str:
+    return f'<img src="{one.name}.svg" alt="{escape(one.text)}" loading="lazy">\n'
+
+
+def section(one: Section) -> str:
+    return (
+        f'<section id="{one.name}">\n<h2>{escape(one.title)}</h2>\n<p>{escape(one.text)}</p>\n'
+        f'<div class="pictures">\n{"".join(map(picture, one.pictures))}</div>\n'
+        f'<p class="source">{escape(one.source)}</p>\n'
+        f"{''.join(map(folded, one.tables))}</section>\n"
+    )
+
+
+def missing(files: list[str]) -> str:
+    if not files:
+        return ""
+    names = ", ".join(f"bench/results/{name}" for name in files)
+    return f'<p class="note">Not measured yet, and left out here: {escape(names)}.</p>\n'
+
+
+def behind_table(caption: str, listed: list[tuple[Section, Comparison]]) -> Table:
+    rows = []
+    for one, comparison in listed:
+        case, value = comparison.worst
+        zeros = "" if comparison.zeros_mean is None else figure(comparison.zeros_mean)
+        row = [one.title, comparison.name, comparison.peer, figure(comparison.mean)]
+        rows.append([*row, zeros, figure(value), case])
+    return Table(
+        caption, ["where", "what", "against", "mean", "zeros: mean", "worst", "at"], rows, 3
+    )
+
+
+def behind(sections: list[Section]) -> str:
+    """Everything that is slower than a peer, or larger, the worst first."""
+    listed = [(one, found) for one in sections for found in one.comparisons if slower(found)]
+    listed.sort(key=lambda item: item[1].mean)
+    peers = [item for item in listed if item[1].same_work]
+    bounds = [item for item in listed if not item[1].same_work]
+    total = sum(len(one.comparisons) for one in sections)
+    slow = sum(round(found.mean, 2) < 1 for _, found in peers)
+    text = (
+        f"Of {total} comparisons on this page, coda is behind a peer that does the same work in "
+        f"{slow} on average, and in {len(peers)} at some shape or with all-zero data:"
+    )
+    more = (
+        f"In {len(bounds)} more it is behind something that does less work: a GEMM without its "
+        "epilogue, or a copy. Below 1, that is what the epilogue costs."
+    )
+    return (
+        f'<section id="behind">\n<h2>Where coda is slower</h2>\n<p>{text}</p>\n'
+        f"{table(behind_table('', peers)) if peers else ''}<p>{more}</p>\n"
+        f"{folded(behind_table('Those', bounds)) if bounds else ''}</section>\n"
+    )
+
+
+def page(overviews: list[Picture], sections: list[Section], absent: list[str]) -> str:
+    links = "".join(f'<a href="#{one.name}">{escape(one.title)}</a>\n' for one in sections)
+    top = f'<div class="pictures">\n{"".join(map(picture, overviews))}</div>\n'
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>coda: benchmarks</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        "<h1>coda: benchmarks</h1>\n"
+        "<p>Speed of coda over its peers: the peer's time over coda's. Contenders of a figure ran "
+        "in turns in one process (docs/benchmarking.md says how); figures of different files come "
+        "from different machines or hours and do not compare. Everything here is made from "
+        "bench/results by <code>make report</code>.</p>\n"
+        f'{top}{missing(absent)}<nav>\n<a href="#behind">Where coda is slower</a>\n{links}</nav>\n'
+        f"{behind(sections)}{''.join(map(section, sections))}</main>\n</body>\n</html>\n"
+    )

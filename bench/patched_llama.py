@@ -1,0 +1,265 @@
+"""A training step of transformers' Llama: patched by coda, beside the stock model, eager and
+compiled, and beside Liger where it is installed.
+
+    python bench/patched_llama.py --json model_h200.json
+    python bench/patched_llama.py --json model_h200.json --first-steps coda compile   # adds them
+    python bench/patched_llama.py --device cpu --json model_cpu.json
+
+Contenders share parameters and optimizer, take turns in one process (race.py), and use PyTorch's
+attention (cuDNN on a GPU). `forward + backward` leaves gradients in memory; `step` is that, the
+clipping of gradients and AdamW on fp32 weights. With zeros, embeddings and so all activations are
+zero. A first step runs in a process of its own, after the imports, from a model that lies on the
+device; compilers start from an empty cache there.
+"""
+
+import argparse
+import contextlib
+import gc
+import importlib.metadata
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch  # before libcoda, so that both use one OpenMP runtime
+from capi import Coda
+from machine import PowerMeter, check_one_openmp, keep_memory, write_results
+from race import Contender, race
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch_model import PRESETS, MasterWeights
+
+DEFAULTS = {"cuda": ("1b", 2, 8192), "cpu": ("small", 4, 512)}
+BACKENDS = {
+    "cuda": [SDPBackend.CUDNN_ATTENTION],
+    "cpu": [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH],
+}
+NAMES = ("eager", "compile", "Liger", "Liger compiled", "coda", "coda compiled")
+TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
+
+
+def make_inputs(a: argparse.Namespace):
+    from stock_llama import make_model
+
+    torch.manual_seed(0)
+    config = PRESETS[a.model]
+    model = make_model(config, a.device, TYPES[a.dtype])
+    return model, torch.randint(config.vocab, (a.batch, a.seq), device=a.device)
+
+
+def wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def print_first_step(a: argparse.Namespace) -> None:
+    """Of the only contender, as JSON."""
+    from stock_llama import contender
+
+    if a.first.startswith("coda"):
+        import coda  # noqa: F401
+    model, tokens = make_inputs(a)
+    wait(a.device)
+    begin = time.perf_counter()
+    contender(a.first, model)(tokens).backward()
+    wait(a.device)
+    print(json.dumps({"first_step_s": time.perf_counter() - begin}))
+
+
+def first_step(name: str, a: argparse.Namespace) -> float | None:
+    command = [sys.executable, __file__, "--first", name, "--device", a.device, "--dtype", a.dtype]
+    command += ["--model", a.model, "--batch", str(a.batch), "--seq", str(a.seq)]
+    with tempfile.TemporaryDirectory() as caches:
+        folders = {
+            key: f"{caches}/{key}" for key in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+        }
+        environment = os.environ | folders
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{name}: first step failed: {done.stderr.strip().splitlines()[-1:]}")
+        return None
+    return json.loads(done.stdout.splitlines()[-1])["first_step_s"]
+
+
+def add_first_steps(a: argparse.Namespace) -> None:
+    """To the file of a race."""
+    document = json.loads(a.json.read_text())
+    for name in a.first_steps:
+        seconds = first_step(name, a)
+        print(f"{name}: {seconds} s")
+        for r in document["results"]:
+            if r["contender"] == name:
+                r["first_step_s"] = seconds
+    a.json.write_text(json.dumps(document, indent=2) + "\n")
+
+
+class Step:
+    """A contender's forward and backward, and the update of the weights that all share."""
+
+    def __init__(self, name: str, loss, tokens: torch.Tensor, weights: MasterWeights):
+        self.name, self.loss, self.tokens, self.weights = name, loss, tokens, weights
+
+    def forward_backward(self) -> torch.Tensor:
+        self.weights.forget_gradients()
+        loss = self.loss(self.tokens)
+        loss.backward()
+        return loss.detach()
+
+    def racer(self) -> Contender:
+        phases = {"forward_backward": self.forward_backward, "update": self.weights.update}
+        return Contender(self.name, phases)
+
+    def peak_over_weights(self) -> int:
+        self.weights.forget_gradients()
+        gc.collect()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        self.forward_backward()
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+
+
+def make_steps(a: argparse.Namespace, model, tokens, weights) -> dict[str, Step]:
+    """Those that run, each after its first step; their losses agree."""
+    from stock_llama import contender
+
+    steps, losses = {}, {}
+    for name in a.contenders:
+        began = time.perf_counter()
+        try:
+            step = Step(name, contender(name, model), tokens, weights)
+            losses[name] = step.forward_backward().item()
+        except Exception as problem:  # a peer's, or a compiler's: the others can still be compared
+            if name == "coda":
+                raise
+            print(f"{name}: left out: {type(problem).__name__}: {str(problem)[:300]}")
+            continue
+        steps[name] = step
+        print(f"{name:15} loss {losses[name]:.5f}, ready in {time.perf_counter() - began:.1f} s")
+        if abs(losses[name] - losses[a.contenders[0]]) > 0.01 * abs(losses[a.contenders[0]]):
+            raise SystemExit(f"{name}: the loss differs from {a.contenders[0]}'s: not timed")
+    return steps
+
+
+def measure(a: argparse.Namespace, steps: dict[str, Step], zeros: bool) -> list[dict]:
+    memory = {}
+    if a.device == "cuda":
+        memory = {name: step.peak_over_weights() for name, step in steps.items()}
+    racers = [step.racer() for step in steps.values()]
+    with PowerMeter() as meter:
+        race(racers, a.rounds, a.device)
+    results = []
+    for racer in racers:
+        both = zip(racer.ms["forward_backward"], racer.ms["update"])
+        step_ms = statistics.median(map(sum, both))
+        results.append(
+            {
+                "contender": racer.name,
+                "model": a.model,
+                "dtype": a.dtype,
+                "batch": a.batch,
+                "sequence": a.seq,
+                "regime": "zeros" if zeros else "random",
+                "rounds": a.rounds,
+                "forward_backward_ms": racer.medians()["forward_backward"],
+                "step_ms": step_ms,
+                "tokens_per_second": a.batch * a.seq / step_ms * 1e3,
+                "peak_over_weights_bytes": memory.get(racer.name),
+                **meter.reading(),
+            }
+        )
+    return results
+
+
+def print_table(results: list[dict]) -> None:
+    head = f"{'':15} {'data':7}{'fwd+bwd ms':>11}{'step ms':>9}{'tokens/s':>10}"
+    print(f"{head}{'GiB':>7}")
+    for r in results:
+        peak = r["peak_over_weights_bytes"]
+        cells = f"{r['forward_backward_ms']:11.1f}{r['step_ms']:9.1f}{r['tokens_per_second']:10.0f}"
+        cells += f"{peak / 2**30:7.1f}" if peak else " " * 7
+        print(f"{r['contender']:15} {r['regime']:7}{cells}")
+    for regime in ("random", "zeros"):
+        group = [r for r in results if r["regime"] == regime]
+        ours = [r for r in group if r["contender"].startswith("coda")]
+        for r in group:
+            if ours and not r["contender"].startswith("coda"):
+                ratios = ", ".join(
+                    f"{r['forward_backward_ms'] / one['forward_backward_ms']:.3f} and "
+                    f"{r['step_ms'] / one['step_ms']:.3f} ({one['contender']})"
+                    for one in ours
+                )
+                print(f"{regime}: over {r['contender']}: forward + backward and step {ratios}")
+
+
+def fastest(results: list[dict]) -> str:
+    ours = [r for r in results if r["contender"].startswith("coda") and r["regime"] == "random"]
+    return min(ours, key=lambda r: r["step_ms"])["contender"] if ours else "coda"
+
+
+def installed() -> dict[str, str]:
+    found = {}
+    for name in ("transformers", "liger_kernel", "triton"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="transformers' Llama patched by coda")
+    parser.add_argument("--device", choices=DEFAULTS, default="cuda")
+    parser.add_argument("--model", choices=PRESETS)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--seq", type=int)
+    parser.add_argument("--dtype", choices=TYPES, default="bf16")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--contenders", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--first-steps", nargs="+", choices=NAMES, help="only these; adds to FILE")
+    parser.add_argument("--first", choices=NAMES, help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=2, help="on the CPU")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    a = parser.parse_args()
+    model, batch, seq = DEFAULTS[a.device]
+    a.model, a.batch, a.seq = a.model or model, a.batch or batch, a.seq or seq
+    return a
+
+
+def main() -> int:
+    a = parsed()
+    if a.device == "cpu":
+        torch.set_num_threads(a.threads)
+        keep_memory()
+    with sdpa_kernel(BACKENDS[a.device]):
+        if a.first:
+            print_first_step(a)
+            return 0
+        if a.first_steps:
+            add_first_steps(a)
+            return 0
+        model, tokens = make_inputs(a)
+        weights = MasterWeights(list(model.parameters()))
+        steps = make_steps(a, model, tokens, weights)
+        results = measure(a, steps, zeros=False)
+        if a.device == "cuda":
+            with torch.no_grad():
+                model.model.embed_tokens.weight.zero_()
+            fresh = MasterWeights(weights.parameters)
+            for step in steps.values():
+                step.weights = fresh
+            results += measure(a, steps, zeros=True)
+    if a.device == "cpu":
+        check_one_openmp()
+    more = {"kind": "model", "torch": torch.__version__, "versions": installed()}
+    coda = Coda(a.device)
+    document = write_results(a.json, coda, results, ours=fastest(results), **more)
+    print(f"{document['gpu'] or document['machine']}; commit {document['commit']}; {installed()}")
+    print_table(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""bench/report.py: figures come from the files, what is missing is left out, stale pages are seen.
+
+All documents below have coda at 1 and every peer at FACTOR: whatever the page compares must then
+read FACTOR, and nothing else.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCRIPT = ROOT / "bench" / "report.py"
+GIB = 2**30
+
+HEAD = {"commit": "abc123", "date": "2026-01-31", "machine": "a processor", "gpu": "a GPU"}
+CPU = {**HEAD, "gpu": None, "torch": "7.8.9"}
+MEASURED = {"rounds": 20, "clock_mhz": 1234.0, "power_w": 567.0}
+REGIMES = ("random", "zeros")
+PHASES = ("inference", "forward", "backward", "forward+backward")
+
+
+def operations(factor: float) -> dict:
+    ms = {
+        "coda": 7.0,
+        "coda operator": 1.0,
+        "torch.mm": factor,
+        "torch.compile": factor,
+        "quack": factor,
+    }
+    sizes = {"M": 64, "N": 32, "K": 16, "tflops": 1.0}
+    names = {"name": "F2", "operation": "linear_swiglu", "variant": "bf16"}
+    results = [
+        {"set": name, **names, **sizes, **MEASURED, "regime": regime, "ms": ms}
+        for name in ("layer", "square", "chain")
+        for regime in REGIMES
+    ]
+    return {**HEAD, "kind": "operations", "results": results}
+
+
+def layer(factor: float, gpu: bool = True) -> dict:
+    times = {"coda kept": 9.0, "coda package": 1.0, "torch.compile": factor, "GEMMs": factor}
+    ms = {name: dict.fromkeys(PHASES, value) for name, value in times.items()}
+    del ms["GEMMs"]["inference"]
+    peaks = {"torch.compile": factor * GIB, "coda kept": 9 * GIB, "coda package": GIB}
+    facts = {"hidden": 64, "tokens": 16, **MEASURED, "ms": ms, "peak_bytes": peaks if gpu else None}
+    regimes = REGIMES if gpu else REGIMES[:1]
+    results = [{**facts, "regime": regime} for regime in regimes]
+    return {**(HEAD if gpu else CPU), "kind": "layer", "results": results}
+
+
+def cross_entropy(factor: float) -> dict:
+    halves = {"forward": factor / 2, "backward": factor / 2}
+    ms = {"coda, with gradients": {"step": 1.0}, "torch.compile": halves, "Liger": halves}
+    peaks = dict.fromkeys(ms, GIB)
+    facts = {"hidden": 64, "vocabulary": 100, "tokens": 16, "ms": ms, "peak_bytes": peaks}
+    results = [{**facts, **MEASURED, "regime": regime} for regime in REGIMES]
+    return {**HEAD, "kind": "cross_entropy", "results": results}
+
+
+def bench(operation: str, baseline: str, factor: float, gpu: bool) -> dict:
+    facts = {"operation": operation, "variant": "bf16", "ports": [], "layout": "forward"}
+    facts |= {"M": 64, "N": 32, "K": 16, "config": "some", "chosen": True, "tflops": 1.0, "ms": 1.0}
+    facts |= {"baseline": baseline, "baseline_ms": factor, "usual_ms": factor, "gb_per_s": 1.0}
+    unused = {**facts, "chosen": False, "ms": 99.0}
+    kept = [facts, unused] if gpu and baseline == "cublas" else [facts]
+    results = [{**one, **MEASURED, "regime": "random"} for one in kept]
+    return {**(HEAD if gpu else CPU), "results": results}
+
+
+def steps(factor: float, ours: str, gpu: bool) -> dict:
+    facts = {"model": "tiny", "batch": 2, "sequence": 8, **MEASURED}
+    results = []
+    for regime in REGIMES:
+        for name, time in ((ours, 1.0), ("compile", factor), ("Liger", factor)):
+            one = {**facts, "contender": name, "regime": regime, "first_step_s": time}
+            one |= {"forward_backward_ms": time, "step_ms": time, "tokens_per_second": 16 / time}
+            results.append({**one, "peak_over_weights_bytes": time * GIB})
+    return {**(HEAD if gpu else CPU), "ours": ours, "results": results}
+
+
+def overhead(gpu: bool) -> dict:
+    times = {"operator": 4.25, "recorded": 8.5, "kernel": 3.0}
+    results = [{"operator": "linear", "microseconds": times}]
+    return {**(HEAD if gpu else CPU), "kind": "overhead", "results": results}
+
+
+def documents(factor: float) -> dict[str, dict]:
+    return {
+        "model_h200": steps(factor, "coda, compiled", True),
+        "train_h200": steps(factor, "coda", True),
+        "layer_h200": layer(factor),
+        "operations_h200": operations(factor),
+        "cross_entropy_h200": cross_entropy(factor),
+        "h200": bench("linear", "cublas", factor, True),
+        "rows_h200": bench("adamw", "copy", factor, True),
+        "model_cpu": steps(factor, "coda", False),
+        "train_cpu": steps(factor, "coda", False),
+        "layer_cpu": layer(factor, gpu=False),
+        "torch_cpu": bench("linear", "torch.mm", factor, False),
+        "cpu": bench("linear", "openblas", factor, False),
+        "overhead_h200": overhead(True),
+        "overhead_cpu": overhead(False),
+    }
+
+
+def report(*arguments) -> subprocess.CompletedProcess:
+    command = [sys.executable, SCRIPT, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def make(folder: Path, written: dict[str, dict]) -> dict[str, str]:
+    """The page's files, from these documents alone."""
+    results, out = folder / "results", folder / "out"
+    results.mkdir(exist_ok=True)
+    for path in results.glob("*.json"):
+        path.unlink()
+    for name, document in written.items():
+        (results / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    done = report("--results", results, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
+
+
+def figures(files: dict[str, str]) -> set[str]:
+    """Ratios: in cells of tables, and in bold beside bars."""
+    found = set(re.findall(r"<td[^>]*>([\d.]+×)</td>", files["index.html"]))
+    for name, text in files.items():
+        if name.endswith(".svg"):
+            found |= set(re.findall(r'font-weight="600">([\d.]+×)</text>', text))
+    return found
+
+
+def check_figures(folder: Path) -> None:
+    for factor, expected in ((1.0, "1.00×"), (2.0, "2.00×"), (0.5, "0.50×")):
+        files = make(folder, documents(factor))
+        assert figures(files) == {expected}, (factor, figures(files))
+        page = files["index.html"]
+        assert "left out here" not in page
+        behind = page[page.index('id="behind"') : page.index("</section>")]
+        assert ("0.50×" in behind) == (factor == 0.5), behind
+        if factor == 0.5:  # a kernel that is a plain GEMM, and an operation with an epilogue
+            peers, bounds = behind.split("does less work")
+            assert "<td>linear</td><td>cublasGemmEx</td>" in peers
+            assert "<td>linear_swiglu, a layer&#x27;s shapes</td><td>cuBLAS, bare GEMM" in bounds
+        for text in (
+            "1234 MHz, 567 W",
+            "commit abc123",
+            "2026-01-31",
+            "20 rounds",
+            "PyTorch 7.8.9",
+        ):
+            assert text in page, f"{text} is not on the page"
+        assert ">4.2 µs<" in files["overhead_h200.svg"] and ">8.5 µs<" in files["overhead_cpu.svg"]
+        assert "99.0" not in page, "a kernel that launches do not take"
+
+
+def check_one_figure(folder: Path) -> None:
+    """One number of one file: it moves the figures that it is part of, and no others."""
+    changed = documents(1.0)
+    changed["train_h200"]["results"][1]["step_ms"] = 3.0
+    files = make(folder, changed)
+    assert figures(files) == {"1.00×", "3.00×"}, figures(files)
+    assert "3.00×" in files["train_h200.svg"] and "3.00×" in files["overview_h200.svg"]
+    assert "3.00×" not in files["model_h200.svg"] + files["overview_cpu.svg"]
+
+
+def check_form(files: dict[str, str]) -> None:
+    page = files["index.html"]
+    linked = set(re.findall(r'src="([^"]+)"', page))
+    assert linked == {name for name in files if name.endswith(".svg")}, linked
+    for name, text in files.items():
+        assert "<script" not in text, name
+        elsewhere = [url for url in re.findall(r"https?://[^\"' <]+", text) if "w3.org" not in url]
+        assert not elsewhere, (name, elsewhere)
+        assert "prefers-color-scheme: dark" in text, name
+        if name.endswith(".svg"):
+            ElementTree.fromstring(text)
+    for target in re.findall(r'href="#([^"]+)"', page):
+        assert f'id="{target}"' in page, target
+
+
+def check_missing(folder: Path) -> None:
+    for name in documents(1.0):
+        kept = {other: document for other, document in documents(1.0).items() if other != name}
+        files = make(folder, kept)
+        note = re.search(r'class="note">([^<]*)<', files["index.html"])
+        assert note and note[1].count(".json") == 1 and f"/{name}.json" in note[1], name
+        check_form(files)
+    files = make(folder, {})
+    assert set(files) == {"index.html"}, "pictures of an earlier page stayed"
+    assert files["index.html"].count(".json") == len(documents(1.0))
+
+
+def check_stale(folder: Path) -> None:
+    make(folder, documents(1.0))
+    where = ("--results", folder / "results", "--out", folder / "out", "--check")
+    assert report(*where).returncode == 0, "a current page was taken for a stale one"
+    picture = folder / "out" / "overview_h200.svg"
+    text = picture.read_text(encoding="utf-8")
+    picture.write_text(text.replace("1.00×", "9.00×"), encoding="utf-8")
+    done = report(*where)
+    assert done.returncode == 1 and "overview_h200.svg" in done.stdout, (
+        "a stale picture was not seen"
+    )
+    assert "9.00×" in picture.read_text(encoding="utf-8"), "--check wrote"
+    picture.write_text(text, encoding="utf-8")
+    (folder / "out" / "old.svg").write_text("", encoding="utf-8")
+    assert report(*where).returncode == 1, "a picture that no page has was not seen"
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        check_figures(folder)
+        check_one_figure(folder)
+        check_form(make(folder, documents(1.0)))
+        check_missing(folder)
+        check_stale(folder)
+    done = report("--check")
+    assert done.returncode == 0, done.stdout
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
