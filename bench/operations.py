@@ -21,7 +21,6 @@ from pathlib import Path
 
 import backward_cases
 import cases
-import coda.operators  # noqa: F401  registers torch.ops.coda
 import torch
 from capi import Coda
 from cross_entropy import loss_case
@@ -29,6 +28,8 @@ from machine import PowerMeter, write_results
 from numerics import check_all
 from peers import peers_of
 from race import Contender, race
+
+import coda.operators  # noqa: F401  registers torch.ops.coda
 
 TOKENS = 16384
 FFN = {2048: 5632, 4096: 11008, 8192: 22016}

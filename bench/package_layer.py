@@ -5,8 +5,9 @@ And with Liger's operators, for torch_layer.TorchLayer.
 
 import torch
 import torch.nn.functional as F
-from coda.layer import attention_inputs, attention_outputs
 from torch_layer import EPSILON, Rotation, Shape, Tensors
+
+from coda.layer import attention_inputs, attention_outputs
 
 
 class PackageLayer:
