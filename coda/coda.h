@@ -146,9 +146,8 @@ CODA_API coda_status coda_run(const char* operation, const char* variant, const 
                               const coda_operand* b, const coda_argument* arguments,
                               int32_t argument_count, const coda_options* options);
 
-/* The workspace that this call can use: 0 on the CPU, and wherever the contraction stays whole, as
- * it does where A is not column_major (which that of a weight gradient is). Depends on shapes and
- * the GPU, not on what the tensors hold. */
+/* The workspace that this call can use: 0 on the CPU, and wherever the contraction stays whole.
+ * Depends on shapes and the GPU, not on what the tensors hold. */
 CODA_API coda_status coda_workspace_bytes(const char* operation, const char* variant,
                                           const coda_operand* a, const coda_operand* b,
                                           const coda_argument* arguments, int32_t argument_count,
