@@ -62,7 +62,7 @@ def attention_inputs(
     Returns:
         q [M, Hq·d], k and v [M, Hkv·d], and x [M, h] to give to attention_outputs().
     """
-    _check_recompute(recompute)
+    _check(recompute, epsilon, norm_epsilon)
     x = _to_compute_type(x)
     tables = (positions, *cast((cos, sin), x))
     parameters = (gamma, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
@@ -103,7 +103,7 @@ def attention_outputs(
     Returns:
         x2 [M, h], the next layer's x.
     """
-    _check_recompute(recompute)
+    _check(recompute, epsilon)
     x = _to_compute_type(x)
     y = y.to(x.dtype)
     parameters = (o_weight, o_bias, gamma, gate_weight, up_weight, down_weight)
@@ -129,7 +129,7 @@ def gated_mlp(
 
     Arguments as those of attention_outputs().
     """
-    _check_recompute(recompute)
+    _check(recompute, epsilon)
     x = _to_compute_type(x)
     parameters = (gamma, gate_weight, up_weight, down_weight)
     if _wants_gradient(x, *parameters):
@@ -139,7 +139,12 @@ def gated_mlp(
     return mlp(x, scaled, squares, (gate, up, down), epsilon, activation, keep=False)[0]
 
 
-def _check_recompute(recompute: str) -> None:
+def _check(recompute: str, *epsilons: float) -> None:
+    # Also so that dynamo has read these numbers before an autograd function does: where they are
+    # dynamic, it fails on one that two functions share and nobody read before (PyTorch 2.13).
+    for epsilon in epsilons:
+        if epsilon < 0:
+            raise ValueError(f"coda: a norm's epsilon is {epsilon}, expected 0 or more")
     if recompute not in RECOMPUTE:
         expected = ", ".join(repr(policy) for policy in RECOMPUTE)
         raise ValueError(f"coda: recompute is {recompute!r}, expected one of {expected}")

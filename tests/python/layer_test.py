@@ -1,11 +1,14 @@
 """The halves of a decoder layer against the unfused one in fp64: values, gradients, policies."""
 
+import sys
+
 import pytest
 import torch
 import unfused_layer
 from error_rule import check_errors
 from operator_calls import Calls
 from torch import Tensor
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils.checkpoint import checkpoint
 
 from coda import layer
@@ -50,7 +53,7 @@ class Problem:
         """Any function will do, if all of q, k and v count."""
         return q.tanh() + (k.sin() * v).repeat(1, self.repeats)
 
-    def fused(self, x=None, recompute="activation", activation="silu") -> Tensor:
+    def fused(self, x=None, recompute="activation", activation="silu", positions=None) -> Tensor:
         p = dict(self.parameters)
         half = ("o_weight", "gamma2", "gate_weight", "up_weight", "down_weight")
         o, gamma2, gate, up, down = (p.pop(name) for name in half)
@@ -61,7 +64,7 @@ class Problem:
             head_dim=self.head_dim,
             epsilon=EPSILONS[0],
             norm_epsilon=EPSILONS[1],
-            positions=self.positions,
+            positions=self.positions if positions is None else positions,
             cos=self.cos,
             sin=self.sin,
             recompute=recompute,
@@ -198,6 +201,63 @@ def test_without_gradients_nothing_is_kept():
     with torch.no_grad():
         got = problem.fused()
     assert torch.equal(got, want) and not got.requires_grad
+
+
+def test_autocast():
+    """Parameters and stream in fp32, computed in bf16: gradients in fp32."""
+    problem = Problem(dtype=torch.bfloat16, parameters=torch.float32, biases=True, norms=True)
+    problem.x = problem.x.detach().float().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        out = problem.fused()
+    got = problem.results(out, problem.leaves())
+    assert out.dtype == torch.bfloat16
+    assert all(got[name].dtype == torch.float32 for name in problem.leaves())
+    got["out"] = got["out"].float()
+    stock = {name: t.float() for name, t in problem.exact(torch.bfloat16).items()}
+    check_errors(got, stock, problem.exact(), contraction=104)
+
+
+@pytest.mark.parametrize("recompute", ["activation", "block"])
+def test_compiled_for_any_number_of_tokens(recompute):
+    counter = CompileCounterWithBackend("aot_eager")
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda problem, x, positions: problem.fused(x, recompute, positions=positions),
+        fullgraph=True,
+        dynamic=True,
+        backend=counter,
+    )
+    problem = Problem(tokens=90, biases=True, norms=True)
+    graphs = []
+    for tokens in (37, 64, 90):
+        x, positions = problem.x[:tokens], problem.positions[:tokens]
+        results = []
+        for out in (
+            compiled(problem, x, positions),
+            problem.fused(x, recompute, positions=positions),
+        ):
+            leaves = list(problem.leaves().values())
+            results.append((out, *torch.autograd.grad(out, leaves, problem.dout[:tokens])))
+        for got, want in zip(*results):
+            torch.testing.assert_close(got, want)
+        graphs.append(counter.frame_count)
+    assert graphs == graphs[:1] * 3
+
+
+def test_one_derivative():
+    problem = Problem()
+    (dx,) = torch.autograd.grad(problem.fused().sum(), problem.x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        dx.sum().backward()
+
+
+def test_bad_input(monkeypatch):
+    problem = Problem()
+    with pytest.raises(ValueError, match="recompute is 'all', expected one of 'nothing'"):
+        problem.fused(recompute="all")
+    monkeypatch.setattr(sys.modules[__name__], "EPSILONS", (-1e-5, 1e-6))
+    with pytest.raises(ValueError, match="a norm's epsilon is -1e-05, expected 0 or more"):
+        problem.fused()
 
 
 @pytest.mark.parametrize("reentrant", [False, True])

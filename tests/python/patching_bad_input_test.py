@@ -125,6 +125,14 @@ def test_labels_out_of_range():
         model(**inputs)
 
 
+def test_another_device():
+    model = coda.patch(tiny("llama"), strict=True)
+    hidden = torch.empty(1, 3, SIZES["hidden_size"], device="meta")
+    embeddings = (torch.zeros(1, 3, 32), torch.zeros(1, 3, 32))
+    with pytest.raises(RuntimeError, match="hidden states are on meta and weights on cpu"):
+        model.model.layers[0](hidden, position_embeddings=embeddings)
+
+
 def test_missing_arguments_are_stocks_to_refuse():
     model = coda.patch(tiny("llama"), strict=True)
     with pytest.raises(ValueError, match="input_ids or inputs_embeds"):

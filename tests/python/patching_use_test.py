@@ -169,6 +169,27 @@ def test_where_logits_are_wanted():
     assert coda.patch(model, loss=False)(**inputs).logits is not None
 
 
+def test_models_without_a_head():
+    inputs = batch()
+    del inputs["labels"]
+    model = tiny("qwen2").model.eval()
+    with torch.inference_mode():
+        want = model(**inputs).last_hidden_state
+        coda.patch(model, strict=True)
+        with Calls() as calls:
+            got = model(**inputs).last_hidden_state
+    torch.testing.assert_close(got, want)
+    assert calls.names.count("linear_rope") == 2
+
+
+def test_position_ids():
+    model, inputs = tiny("llama").eval(), batch()
+    positions = torch.stack((torch.arange(65) + 7, torch.arange(65).flip(0)))
+    want = model(**inputs, position_ids=positions).logits
+    coda.patch(model, strict=True)
+    torch.testing.assert_close(model(**inputs, position_ids=positions).logits, want)
+
+
 def test_hidden_states_leave_no_layer_stock():
     """transformers leaves hooks behind output_hidden_states; they are not the user's."""
     model, inputs = coda.patch(tiny("llama"), strict=True), batch()

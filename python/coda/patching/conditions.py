@@ -116,6 +116,12 @@ def _is_hopper(gpu: int) -> bool:
 def unusable_type(hidden: Tensor, weight: Tensor) -> str | None:
     """What about the types of a call coda has no programs for."""
     device = hidden.device.type
+    if hidden.device != weight.device:
+        raise RuntimeError(
+            f"coda: hidden states are on {hidden.device} and weights on {weight.device}: move one "
+            "of them. torch.nn.DataParallel copies modules, but not their patched forwards: use "
+            "DistributedDataParallel"
+        )
     if device not in ("cpu", "cuda"):
         return f"hidden states are on {hidden.device}; coda runs on cpu and cuda"
     if torch.is_autocast_enabled(device):

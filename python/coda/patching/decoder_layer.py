@@ -142,12 +142,14 @@ def _attend(
 def _tables(embeddings: tuple[Tensor, Tensor], batch: int) -> tuple[Tensor, Tensor, Tensor]:
     """(positions [M], cos, sin [rows, d/2]) of cos, sin [1 or B, T, d], whose halves are equal.
 
-    All layers of a pass get the same cos and sin, so what is made of them stays with them.
+    All layers of a pass get the same cos and sin, so what is made of them stays with them; not in
+    a CUDA graph, whose replay may find other values in them.
     """
     cos, sin = embeddings
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or (cos.is_cuda and torch.cuda.is_current_stream_capturing()):
         return _make_tables(cos, sin, batch)
-    key = (batch, cos._version, sin._version, id(sin))
+    versions = [0 if table.is_inference() else table._version for table in embeddings]
+    key = (batch, *versions, id(sin))
     kept = getattr(cos, "_coda_tables", None)
     if kept is None or kept[0] != key:
         kept = (key, _make_tables(cos, sin, batch))
