@@ -9,7 +9,6 @@ allocations, and libcoda's part with reading the tensors.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,9 @@ from typing import Any
 from unittest import mock
 
 import torch
-from machine import gpu, machine
+from capi import Coda
+from machine import write_results
 
-import coda
 from coda import _native
 from coda.operators import (
     linear,
@@ -112,18 +111,8 @@ def main() -> None:
         times = {c: least(parts[c], options.seconds, synchronise) for c in COLUMNS}
         results.append({"operator": name, "microseconds": times})
         print(f"{name:24}" + "".join(f"{times[column]:12.1f}" for column in COLUMNS))
-    if options.json:
-        document = {
-            "what": "host time of a call",
-            "commit": coda.library.load().commit,
-            "machine": machine(),
-            "gpu": gpu() if options.device == "cuda" else None,
-            "torch": torch.__version__,
-            "rows": rows,
-            "results": results,
-        }
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(document, indent=2) + "\n")
+    facts = {"kind": "overhead", "torch": torch.__version__, "rows": rows}
+    write_results(options.json, Coda(options.device), results, **facts)
 
 
 if __name__ == "__main__":

@@ -68,10 +68,8 @@ def patch(
     for head, top in heads:
         _check_forward(head, top.name)
     if strict:
-        for layer, state in found:
-            _insist(options, state.name, state.unusual(layer))
-        for head, top in heads:
-            _insist(options, top.name, top.unusual(head))
+        for patched in [state for _, state in found] + [top for _, top in heads]:
+            _insist(options, patched.name, patched.unusual())
     unpatch(model)
     forwards = {state.family.name: decoder_layer.make_forward(state.family) for _, state in found}
     for layer, state in found:
@@ -139,12 +137,12 @@ def _patched_layer(name: str, layer: Any, family: Family, options: Options) -> P
             f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
         )
     watch = Watch(family.parts(type(ACT2FN[config.hidden_act])))
-    return PatchedLayer(name, family, ACTIVATIONS[config.hidden_act], watch, options)
+    return PatchedLayer(layer, name, watch, options, family, ACTIVATIONS[config.hidden_act])
 
 
 def _patched_head(name: str, model: nn.Module, options: Options) -> PatchedHead:
     watch = Watch((Part("", "lm_head", nn.Linear),))
-    return PatchedHead(name or type(model).__name__, watch, options)
+    return PatchedHead(model, name or type(model).__name__, watch, options)
 
 
 def _check_forward(module: nn.Module, name: str) -> None:

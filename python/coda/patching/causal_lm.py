@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch.nn.functional as F
@@ -13,31 +12,25 @@ from torch import Tensor, nn
 
 from coda.loss import linear_cross_entropy
 from coda.patching.conditions import (
-    Options,
+    Patched,
     refused,
-    stock_parts,
     unfit_for_gpu,
     unusable_type,
 )
-from coda.patching.parts import Watch
 
 NOT_FOR_THE_DECODER = ("labels", "logits_to_keep", "return_dict")
 
 
-@dataclass
-class PatchedHead:
-    """What patch() leaves beside a causal language model's parameters."""
+class PatchedHead(Patched):
+    """Of a causal language model."""
 
-    name: str  # in the model
-    watch: Watch
-    options: Options
-
-    def unusual(self, model: Any) -> str | None:
+    def unusual(self) -> str | None:
         from transformers.loss.loss_utils import ForCausalLMLoss
 
-        reason = self.watch.unusual(model)
+        reason = super().unusual()
         if reason is not None:
             return reason
+        model = self.module
         if model.loss_function is not ForCausalLMLoss:
             return "its loss_function is not transformers' ForCausalLMLoss"
         weight = model.lm_head.weight
@@ -85,7 +78,7 @@ def _fits(model: Any, arguments: dict[str, Any]) -> bool:
     if labels is None or not model.training or not _keeps_all(arguments.get("logits_to_keep", 0)):
         return False
     patched: PatchedHead = model._coda_patch
-    if patched.options.few(labels.numel(), labels.device) or not stock_parts(model):
+    if patched.options.few(labels.numel(), labels.device) or not patched.fits():
         return False
     weight = model.lm_head.weight
     reason = unusable_type(weight, weight)

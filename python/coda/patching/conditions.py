@@ -49,32 +49,42 @@ class Options:
 
 
 @dataclass
-class PatchedLayer:
-    """What patch() leaves beside a decoder layer's parameters."""
+class Patched:
+    """What patch() leaves beside a module's parameters."""
 
+    module: Any
     name: str  # in the model
-    family: Family
-    activation: str  # of linear_swiglu
     watch: Watch
     options: Options
 
-    def unusual(self, layer: Any) -> str | None:
-        reason = self.watch.unusual(layer)
-        attention = layer._modules["self_attn"]
+    def unusual(self) -> str | None:
+        """What about the module's parts coda has no programs for."""
+        return self.watch.unusual(self.module)
+
+    # A method, as dynamo takes no module for a constant argument (before torch 2.13).
+    @torch.compiler.assume_constant_result
+    def fits(self) -> bool:
+        """Whether the module may run fused, as far as its parts decide it."""
+        reason = self.unusual()
+        if reason is not None:
+            self.options.refuse(self.name, reason)
+        return reason is None
+
+
+@dataclass
+class PatchedLayer(Patched):
+    """Of a decoder layer."""
+
+    family: Family
+    activation: str  # of linear_swiglu
+
+    def unusual(self) -> str | None:
+        reason = super().unusual()
+        attention = self.module._modules["self_attn"]
         if reason is None and attention.q_proj.weight.is_cuda:
-            ffn = layer.mlp.gate_proj.weight.shape[0]
+            ffn = self.module.mlp.gate_proj.weight.shape[0]
             reason = unfit_for_gpu(attention.q_proj.weight, attention.head_dim, ffn)
         return reason
-
-
-@torch.compiler.assume_constant_result
-def stock_parts(module: Any) -> bool:
-    """Whether a patched module may run fused, as far as its parts decide it."""
-    patched = module._coda_patch
-    reason = patched.unusual(module)
-    if reason is not None:
-        patched.options.refuse(patched.name, reason)
-    return reason is None
 
 
 @torch.compiler.assume_constant_result

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from coda.layer import attention_inputs, attention_outputs
-from coda.patching.conditions import PatchedLayer, refused, stock_parts, unusable_type
+from coda.patching.conditions import PatchedLayer, refused, unusable_type
 from coda.patching.families import Family
 
 
@@ -38,7 +38,7 @@ def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
         return False  # stock says what is missing
     if patched.options.few(hidden.shape[0] * hidden.shape[1], hidden.device):
         return False
-    if not stock_parts(layer):
+    if not patched.fits():
         return False
     attention = layer.self_attn
     reason = unusable_type(hidden, attention.q_proj.weight)
