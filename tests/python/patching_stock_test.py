@@ -11,7 +11,14 @@ from torch.nn.utils import parametrize, prune
 
 import coda
 
-FIRST = "model.layers.0"
+
+def in_use(family):
+    """A patched model that has run: its layers were found stock and are remembered so."""
+    model = coda.patch(tiny(family))
+    with Calls() as calls:
+        trained(model, batch())
+    assert calls.names.count("linear_rope") == 2
+    return model
 
 
 def layer_of(model, index=0):
@@ -48,7 +55,7 @@ def test_lora_before_patching():
 
 
 def test_lora_after_patching():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     check_lora(lora(model, target_modules=["q_proj", "v_proj"], layers_to_transform=[0]), model)
 
 
@@ -74,7 +81,7 @@ def test_all_layers_with_lora_warn_once():
 
 
 def test_forward_hook():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     seen = []
     handle = layer_of(model).mlp.gate_proj.register_forward_hook(lambda *args: seen.append(1))
     check_first_layer_runs_stock(model, "gate_proj has a forward hook")
@@ -85,20 +92,20 @@ def test_forward_hook():
 
 @pytest.mark.parametrize("where", ["self_attn", "mlp", "input_layernorm", "self_attn.o_proj"])
 def test_hooks_anywhere(where):
-    model = coda.patch(tiny("qwen3"))
+    model = in_use("qwen3")
     module = layer_of(model).get_submodule(where)
     module.register_forward_pre_hook(lambda module, args: None)
     check_first_layer_runs_stock(model, "has a forward hook")
 
 
 def test_backward_hook():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     layer_of(model).mlp.down_proj.register_full_backward_hook(lambda *args: None)
     check_first_layer_runs_stock(model, "down_proj has a backward hook")
 
 
 def test_hook_for_all_modules():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     handle = nn.modules.module.register_module_forward_hook(lambda *args: None)
     try:
         check_first_layer_runs_stock(model, "hook for all modules", fused=0)
@@ -116,7 +123,7 @@ def test_hooks_around_layers_run_with_fused_ones():
 
 
 def test_parametrisation():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
 
     class Doubled(nn.Module):
         def forward(self, weight):
@@ -128,7 +135,7 @@ def test_parametrisation():
 
 
 def test_pruning():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     prune.random_unstructured(layer_of(model).mlp.up_proj, "weight", 0.3)
     check_first_layer_runs_stock(model, "up_proj has a forward hook")
 
@@ -139,7 +146,7 @@ def test_another_linear():
     class Other(nn.Linear):
         pass
 
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     mlp = layer_of(model).mlp
     other = Other(160, 96, bias=False)
     other.weight = mlp.down_proj.weight
@@ -147,8 +154,16 @@ def test_another_linear():
     check_first_layer_runs_stock(model, "down_proj is a Other, not transformers' Linear")
 
 
+def test_another_class_of_the_same_module():
+    """As fully_shard gives one to what it shards."""
+    model = in_use("llama")
+    mlp = layer_of(model).mlp
+    mlp.__class__ = type("Sharded", (type(mlp),), {})
+    check_first_layer_runs_stock(model, "mlp is a Sharded, not transformers' LlamaMLP")
+
+
 def test_a_bias_where_there_was_none():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     layer_of(model).mlp.down_proj.bias = nn.Parameter(torch.randn(96))
     check_first_layer_runs_stock(model, "down_proj has a bias")
 
@@ -159,7 +174,7 @@ def test_tensor_subclass():
     class Wrapped(torch.Tensor):
         pass
 
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     linear = layer_of(model).self_attn.v_proj
     weight = linear.weight.detach().as_subclass(Wrapped).requires_grad_()
     del linear.weight
@@ -168,7 +183,7 @@ def test_tensor_subclass():
 
 
 def test_replaced_forward():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     mlp = layer_of(model).mlp
     stock = mlp.forward
     mlp.forward = lambda x: stock(x)
@@ -206,7 +221,7 @@ def test_attention_weights():
 
 
 def test_another_loss_function():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     model.loss_function = lambda logits, labels, **options: logits.square().mean()
     with pytest.warns(UserWarning, match="loss_function"), Calls() as calls:
         trained(model, batch())
@@ -214,7 +229,7 @@ def test_another_loss_function():
 
 
 def test_hook_of_the_head():
-    model = coda.patch(tiny("llama"))
+    model = in_use("llama")
     model.lm_head.register_forward_hook(lambda *args: None)
     with pytest.warns(UserWarning, match="lm_head has a forward hook"), Calls() as calls:
         trained(model, batch())

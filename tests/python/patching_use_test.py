@@ -169,6 +169,32 @@ def test_where_logits_are_wanted():
     assert coda.patch(model, loss=False)(**inputs).logits is not None
 
 
+@pytest.mark.parametrize("family", CONFIGS)
+def test_attention_is_called_as_by_stock_layers(family, monkeypatch):
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    stock, calls = ALL_ATTENTION_FUNCTIONS["sdpa"], []
+
+    def record(module, query, key, value, mask, **options):
+        shapes = [None if t is None else tuple(t.shape) for t in (query, key, value, mask)]
+        calls.append((module.layer_idx, shapes, options))
+        return stock(module, query, key, value, mask, **options)
+
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "sdpa", record)
+    sliding = {"sliding_window": 16, "use_sliding_window": True, "max_window_layers": 1}
+    model = tiny(family, attention_dropout=0.25, **(sliding if family != "llama" else {}))
+    inputs = batch(padded=3)
+    model(**inputs, num_items_in_batch=9)
+    coda.patch(model, strict=True)(**inputs, num_items_in_batch=9)
+    assert len(calls) == 4
+    for (index, shapes, options), got in zip(calls[:2], calls[2:]):
+        assert got[:2] == (index, shapes) and got[2].keys() == options.keys()
+        for name, option in options.items():
+            same = torch.equal if isinstance(option, torch.Tensor) else lambda a, b: a == b
+            assert same(got[2][name], option), name
+        assert options["dropout"] == 0.25
+
+
 def test_models_without_a_head():
     inputs = batch()
     del inputs["labels"]
