@@ -159,14 +159,14 @@ bool Call::operand(const OperandKind& kind, PyObject* value, coda_operand& out) 
   out.cut = kind.cut;
   out.segments = 1;
   if (!kind.pair && kind.cut == CODA_CUT_NONE) {
-    return tensor(kind.name, value, true, kind.transposed);
+    return tensor(kind.name, value, &kind);
   }
   const size_t first = kind.halves ? 1 : 0;  // before the tensors of halves: head_dim
   if (kind.halves) {
     out.head_dim = PyLong_AsLongLong(list_item(value, 0));
     if (PyErr_Occurred() != nullptr) return false;
   }
-  if (!tensors(kind.name, value, first, true, kind.transposed)) return false;
+  if (!tensors(kind.name, value, first, &kind)) return false;
   out.segments = static_cast<int32_t>(&tensors_[tensor_count_] - out.first);
   if (kind.pair) {
     out.second = out.first + 1;
@@ -185,13 +185,12 @@ bool Call::port(const Port& port, PyObject* value) {
   }
   argument.tensors = &tensors_[tensor_count_];
   const Py_ssize_t size = list_size(value);
-  if (size < 0) return tensor(port.name, value, false, false);
+  if (size < 0) return tensor(port.name, value, nullptr);
   argument.segments = static_cast<int32_t>(size);
-  return tensors(port.name, value, 0, false, false);
+  return tensors(port.name, value, 0, nullptr);
 }
 
-bool Call::tensors(const std::string& name, PyObject* list, size_t first, bool is_operand,
-                   bool transposed) {
+bool Call::tensors(const std::string& name, PyObject* list, size_t first, const OperandKind* kind) {
   const auto size = static_cast<size_t>(std::max<Py_ssize_t>(list_size(list), 0));
   if (size <= first || size - first > kMaxSegments) {
     PyErr_Format(PyExc_ValueError, "%s: expected 1 to %zu tensors, got %zu", name.c_str(),
@@ -199,31 +198,32 @@ bool Call::tensors(const std::string& name, PyObject* list, size_t first, bool i
     return false;
   }
   for (size_t i = first; i < size; ++i) {
-    if (!tensor(name, list_item(list, i), is_operand, transposed)) return false;
+    if (!tensor(name, list_item(list, i), kind)) return false;
   }
   return true;
 }
 
-// Operands may have either major. A copy stands in for a tensor whose strides do not fit.
-bool Call::tensor(const std::string& name, PyObject* object, bool is_operand, bool transposed) {
+// A copy stands in for a tensor whose strides do not fit.
+bool Call::tensor(const std::string& name, PyObject* object, const OperandKind* kind) {
   coda_tensor& out = tensors_[tensor_count_++];
   dlpack::Tensor view{};
   if (!view_of(name, object, view)) return false;
-  if (is_operand && view.dimensions != 2) {
+  if (kind != nullptr && view.dimensions != 2) {
     PyErr_Format(PyExc_ValueError,
                  "%s: expected [rows, columns], got %d dimensions: make it a matrix with "
                  ".reshape(rows, columns)",
                  name.c_str(), static_cast<int>(view.dimensions));
     return false;
   }
-  if (!fill(view, is_operand, out)) {
+  const bool either = kind != nullptr && (kind->either || device_type_ == dlpack::kCpu);
+  if (!fill(view, either, out)) {
     PyObject* copy = PyObject_CallFunctionObjArgs(torch.copy, object, nullptr);
     if (copy == nullptr) return false;
     copies_[copy_count_++] = copy;
     if (!view_of(name, copy, view)) return false;
-    fill(view, is_operand, out);
+    fill(view, either, out);
   }
-  if (transposed) {
+  if (kind != nullptr && kind->transposed) {
     std::swap(out.rows, out.columns);
     out.column_major = out.column_major == 0 ? 1 : 0;
   }

@@ -14,6 +14,7 @@ namespace native {
 struct OperandKind {
   std::string name;  // the value's, for messages; "": the operation has no operands
   bool transposed = false, pair = false, halves = false;
+  bool either = false;  // GPU kernels take both majors; else a tensor is row-major there
   coda_cut cut = CODA_CUT_NONE;
 };
 
@@ -57,9 +58,9 @@ class Call {
 
   bool operand(const OperandKind& kind, PyObject* value, coda_operand& out);
   bool port(const Port& port, PyObject* value);
-  bool tensors(const std::string& name, PyObject* list, size_t first, bool is_operand,
-               bool transposed);
-  bool tensor(const std::string& name, PyObject* object, bool is_operand, bool transposed);
+  // kind: of an operand; null for a port.
+  bool tensors(const std::string& name, PyObject* list, size_t first, const OperandKind* kind);
+  bool tensor(const std::string& name, PyObject* object, const OperandKind* kind);
   bool view_of(const std::string& name, PyObject* object, dlpack::Tensor& view);
   bool check_device(const std::string& name, const dlpack::Tensor& view);
   bool find_workspace(const char* variant, coda_options& options, PyObject*& workspace);

@@ -65,13 +65,14 @@ PyObject* use_torch(PyObject*, PyObject* const* values, Py_ssize_t count) {
   return Py_BuildValue("II", api->major, api->minor);
 }
 
-// "x", or with words before the name: "transposed", and one of "pair", "halves" (of q, k, v, after
-// head_dim), "rows", "contraction".
+// "x", or with words before the name: "transposed", "either" (major, on a GPU), and one of "pair",
+// "halves" (of q, k, v, after head_dim), "rows", "contraction".
 OperandKind parse_operand(std::string text) {
   OperandKind kind;
   for (size_t space = text.find(' '); space != std::string::npos; space = text.find(' ')) {
     const std::string word = text.substr(0, space);
     kind.transposed |= word == "transposed";
+    kind.either |= word == "either";
     kind.pair |= word == "pair";
     kind.halves |= word == "halves";
     if (word == "rows" || word == "halves") kind.cut = CODA_CUT_ROWS;

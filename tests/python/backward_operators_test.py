@@ -13,7 +13,7 @@ from error_rule import Draw
 from torch import Tensor
 
 OPS = torch.ops.coda
-M, H, FFN, HEAD_DIM = 37, 136, 72, 16
+M, H, FFN, HEAD_DIM = 37, 136, 72, 64
 Tensors = dict[str, Tensor]
 
 

@@ -82,7 +82,7 @@ def rope_case(
     m: int,
     k: int,
     heads: tuple[int, int] = (4, 2),
-    head_dim: int = 16,
+    head_dim: int = 64,
     tables: bool = True,
     biases: bool = False,
     norms: bool = False,

@@ -20,7 +20,6 @@ SIZES = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
-    "head_dim": 32,
     "max_position_embeddings": 256,
     "pad_token_id": 0,
     "bos_token_id": 1,
@@ -37,7 +36,8 @@ def tiny(
 ) -> nn.Module:
     """A model in training mode. Norms' weights and biases are not what they are initialised to."""
     torch.manual_seed(seed)
-    config = CONFIGS[family](**{**SIZES, **options})
+    head_dim = 64 if device == "cuda" else 32  # GPU kernels begin at 64
+    config = CONFIGS[family](**{**SIZES, "head_dim": head_dim, **options})
     model = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -10,6 +10,7 @@ from coda.operators import linear_weight_grad
 from coda.operators.registration import declare, define
 from coda.operators.row_factor import (
     dots_of,
+    row_factor,
     row_factor_values,
     squares_gradient,
     times_row_factor,
@@ -21,8 +22,8 @@ SCHEMA = (
     "int width=0, Tensor? c=None, float alpha=1., float beta=1., ScalarType? dtype=None) -> Tensor"
 )
 HANDLE = declare(
-    "linear", "x", "weight", "bias", "rstd=squares", "rstd.epsilon=epsilon", "rstd.width=width",
-    "c", "alpha", "beta", "out",
+    "linear", "either x", "either weight", "bias", "rstd=squares", "rstd.epsilon=epsilon",
+    "rstd.width=width", "c", "alpha", "beta", "out",
 )  # fmt: skip
 
 
@@ -42,8 +43,38 @@ def linear(
     out = x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
     variant = variant_into(x.dtype, dtype)
     norm = row_factor_values(squares, epsilon, width)
+    if x.is_cuda and not has_kernel(x, weight, out, (bias, squares, c)):
+        _native.run(HANDLE, variant, x, weight, None, None, None, None, None, alpha, None, out)
+        return finish(out, bias, squares, epsilon, width, c, beta)
     _native.run(HANDLE, variant, x, weight, bias, *norm, c, alpha, beta, out)
     return out
+
+
+def has_kernel(x: Tensor, weight: Tensor, out: Tensor, ports: tuple[Tensor | None, ...]) -> bool:
+    """Whether a GPU kernel has all these ports: none, or one beside row-major bf16 tensors."""
+    given = sum(port is not None for port in ports)
+    row_major = x.stride(1) == 1 and weight.stride(1) == 1
+    return given == 0 or (given == 1 and row_major and out.dtype == torch.bfloat16)
+
+
+def finish(
+    product: Tensor,
+    bias: Tensor | None,
+    squares: Tensor | None,
+    epsilon: float,
+    width: int,
+    c: Tensor | None,
+    beta: float,
+) -> Tensor:
+    """The ports on the product [M, N], by PyTorch in fp32."""
+    out = product.float()
+    if squares is not None:
+        out = out * row_factor(squares, epsilon, width).unsqueeze(1)
+    if c is not None:
+        out = out + beta * c
+    if bias is not None:
+        out = out + bias
+    return out.to(product.dtype)
 
 
 def fake(
@@ -99,12 +130,3 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
 
 
 operator = define(SCHEMA, linear, fake, save, backward)
-
-
-def input_gradient(dz: list[Tensor], weights: list[Tensor]) -> Tensor:
-    """Σ dz_i W_i [M, K] of dz_i [M, N_i] and W_i [N_i, K]."""
-    dx = None
-    for part, weight in zip(dz, weights):
-        dx = operator(part, weight.t(), None, None, 0.0, 0, dx)
-    assert dx is not None
-    return dx

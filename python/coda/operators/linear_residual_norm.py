@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from coda import _native
-from coda.operators import linear, linear_weight_grad
+from coda.operators import linear_input_grad, linear_weight_grad
 from coda.operators.norm_inputs import stream_gradient
 from coda.operators.registration import declare, define
 from coda.operators.variants import nothing, parts, variant_on_stream
@@ -71,7 +71,7 @@ def backward(
     total, dgamma = stream_gradient(out, gamma, dout, dscaled, dsquares, needs_gamma)
     dz = total.to(x.dtype)
     return (
-        linear.input_gradient([dz], [weight]) if needs_x else None,
+        linear_input_grad.operator([dz], [weight]) if needs_x else None,
         linear_weight_grad.operator([dz], x) if needs_weight else None,
         total if needs_residual else None,
         dgamma,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from coda import _native
-from coda.operators import linear, linear_weight_grad, rope_backward
+from coda.operators import linear_input_grad, linear_weight_grad, rope_backward
 from coda.operators.registration import declare, define
 from coda.operators.rope_backward import check_rotation
 from coda.operators.row_factor import row_factor_values, squares_gradient
@@ -166,7 +166,7 @@ def backward(
     )
     dz, sums, parameters = list(made[:3]), made[3], made[4:]
     weights = [wq, wk, wv]
-    dx = linear.input_gradient(dz, weights) if needs_x else None
+    dx = linear_input_grad.operator(dz, weights) if needs_x else None
     dweights = linear_weight_grad.weight_gradients(dz, x, weights, tuple(needs_weights))
     dsquares = squares_gradient(sums.sum(0), *norm) if ctx.needs[9] else None
     dparameters = [d if need else None for d, need in zip(parameters, ctx.needs[12:17])]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from coda import _native
-from coda.operators import linear, linear_weight_grad
+from coda.operators import linear_input_grad, linear_weight_grad
 from coda.operators.registration import declare, define
 from coda.operators.row_factor import (
     dots_of,
@@ -86,7 +86,12 @@ def linear_swiglu(
     number = activation_number(activation)
     out, gate, up = fake(x, gate_weight, up_weight, keep=keep)
     norm = row_factor_values(squares, epsilon, width)
-    kept = (gate, up) if keep else (None, None)
+    if keep:
+        kept: tuple[Tensor | None, ...] = (gate, up)
+    elif squares is None and x.is_cuda:  # the GPU kernels without a norm store them
+        kept = (torch.empty_like(out), torch.empty_like(out))
+    else:
+        kept = (None, None)
     _native.run(HANDLE, NAMES[x.dtype], x, (gate_weight, up_weight), *norm, number, *kept, out)
     return out, gate, up
 
@@ -128,7 +133,7 @@ def backward(
     ]
     weights = [gate_weight, up_weight]
     needs_squares = ctx.needs[3]
-    dx = linear.input_gradient(dz, weights) if ctx.needs[0] or needs_squares else None
+    dx = linear_input_grad.operator(dz, weights) if ctx.needs[0] or needs_squares else None
     dsquares = None
     if dx is not None and needs_squares:
         dsquares = squares_gradient(dots_of(x, dx), squares, epsilon, width)

@@ -58,9 +58,12 @@ def linear_swiglu_backward(
     number = activation_number(activation)
     dgate, dup, out, dots = fake(dy, down_weight, gate, up, squares, recompute=recompute)
     norm = row_factor_values(squares, epsilon, width)
+    made: Tensor | None = out if recompute else None
+    if made is None and squares is None and number != 0 and dy.is_cuda:
+        made = torch.empty_like(dgate)  # that kernel stores it
     _native.run(
         HANDLE, NAMES[dy.dtype], dy, down_weight, gate, up, *norm, number, dgate, dup,
-        out if recompute else None, None if squares is None else dots,
+        made, None if squares is None else dots,
     )  # fmt: skip
     return dgate, dup, out, dots
 

@@ -41,8 +41,9 @@ def declare(operation: str, a: str, b: str, *ports: str) -> int:
     """How the values of _native.run() make up a call of libcoda's operation; gives a handle.
 
     a, b: the name of a value, with "transposed", "pair", "rows", "contraction" or "halves" before
-    it where it is more than a matrix; "" where the operation has no operands. A port is "name", or
-    "port=name" where Python has another name for the port.
+    it where it is more than a matrix, and "either" where GPU kernels take both majors (a copy
+    stands in for a column-major tensor elsewhere); "" where the operation has no operands. A port
+    is "name", or "port=name" where Python has another name for the port.
     """
     names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
     names.update(zip(("B.first", "B.second"), names["B"].split("/")))

@@ -36,7 +36,7 @@ class PatchedHead(Patched):
         weight = model.lm_head.weight
         if weight.shape[0] != model.config.vocab_size:
             return f"lm_head has {weight.shape[0]} rows, vocab_size is {model.config.vocab_size}"
-        return unfit_for_gpu(weight, 16, 8) if weight.is_cuda else None
+        return unfit_for_gpu(weight, weight.shape[1]) if weight.is_cuda else None
 
 
 def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:

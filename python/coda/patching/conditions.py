@@ -19,6 +19,8 @@ from coda.patching.families import Family
 from coda.patching.parts import Watch
 
 FEW_TOKENS_ON_CUDA = 64
+HEAD_DIMS = (64, 80, 96, 128, 160, 192, 240, 256)  # that linear_rope is compiled for
+HEAD_DIMS_WITH_NORMS = (64, 128)
 
 
 @dataclass
@@ -82,8 +84,10 @@ class PatchedLayer(Patched):
         reason = super().unusual()
         attention = self.module._modules["self_attn"]
         if reason is None and attention.q_proj.weight.is_cuda:
-            ffn = self.module.mlp.gate_proj.weight.shape[0]
-            reason = unfit_for_gpu(attention.q_proj.weight, attention.head_dim, ffn)
+            weight = attention.q_proj.weight
+            reason = unfit_for_gpu(
+                weight, weight.shape[1], self.module.mlp.gate_proj.weight.shape[0]
+            ) or unfit_heads(attention.head_dim, self.family.normalises_heads)
         return reason
 
 
@@ -94,18 +98,23 @@ def refused(options: Any, name: str, reason: str) -> bool:
     return False
 
 
-def unfit_for_gpu(weight: Tensor, head_dim: int, ffn: int) -> str | None:
-    """What about a layer on a GPU coda has no kernels for."""
+def unfit_for_gpu(weight: Tensor, *widths: int) -> str | None:
+    """What about a weight on a GPU, and about the widths of its rows, coda has no kernels for."""
     if not _is_hopper(weight.device.index):
         return f"coda's kernels are for Hopper GPUs, and {weight.device} is none"
-    if head_dim % 16 != 0 or head_dim > 256:
-        return f"heads have {head_dim} columns; on a GPU coda takes multiples of 16 up to 256"
-    if weight.shape[1] % 8 != 0 or ffn % 8 != 0:
-        return (
-            f"the model is {weight.shape[1]} wide and its MLP {ffn}; on a GPU coda takes "
-            "multiples of 8"
-        )
+    for width in widths:
+        if width % 8 != 0:
+            return f"a tensor is {width} wide; on a GPU coda takes multiples of 8"
     return None
+
+
+def unfit_heads(head_dim: int, normed: bool) -> str | None:
+    """What about heads coda has no GPU kernels for."""
+    taken = HEAD_DIMS_WITH_NORMS if normed else HEAD_DIMS
+    if head_dim in taken:
+        return None
+    kind = "heads with norms" if normed else "heads"
+    return f"{kind} have {head_dim} columns; on a GPU coda takes {', '.join(map(str, taken))}"
 
 
 @functools.cache
