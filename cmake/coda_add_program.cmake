@@ -10,16 +10,19 @@
 
 # Contraction is off because results must not depend on where a compiler finds a multiply-add.
 # Without a build type such code is optimised all the same: at -O0 nothing of it would be inlined.
-set(CODA_FLAGS_portable -ffp-contract=off $<$<CONFIG:>:-O3>)
+set(CODA_ISA_portable -ffp-contract=off)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  list(APPEND CODA_FLAGS_portable -mssse3)
+  list(APPEND CODA_ISA_portable -mssse3)
 endif()
-set(CODA_FLAGS_avx2 ${CODA_FLAGS_portable} -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt -maes
-                    -mpclmul)
+set(CODA_ISA_avx2 ${CODA_ISA_portable} -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt -maes
+                  -mpclmul)
+set(CODA_ISA_avx512 ${CODA_ISA_avx2} -mavx512f -mavx512cd -mavx512bw -mavx512dq -mavx512vl)
+foreach(isa portable avx2 avx512)
+  set(CODA_FLAGS_${isa} ${CODA_ISA_${isa}} $<$<CONFIG:>:-O3>)
+endforeach()
 # gcc 12 takes the deliberately undefined registers in its own AVX-512 headers for mistakes.
-set(CODA_FLAGS_avx512 ${CODA_FLAGS_avx2} -mavx512f -mavx512cd -mavx512bw -mavx512dq -mavx512vl
-                      $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
-                      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+list(APPEND CODA_FLAGS_avx512 $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
+                              $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 set(CODA_FLAGS_avx512bf16 ${CODA_FLAGS_avx512} -mavx512bf16)
 
 # The object library <target>_<isa>, made of the sources and compiled like those of <target>.

@@ -34,18 +34,25 @@ if(NOT CODA_CUDA STREQUAL "OFF")
   endif()
 endif()
 
+# The wgmma instructions as C++, for nvcc and for NVRTC, which compiles kernels at run time.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  set(CODA_WGMMA ${PROJECT_BINARY_DIR}/generated/coda/ptx/wgmma_instruction.cuh)
+  set(script ${PROJECT_SOURCE_DIR}/scripts/generate_wgmma.py)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated/coda/ptx)
+  add_custom_command(OUTPUT ${CODA_WGMMA} COMMAND Python3::Interpreter ${script} ${CODA_WGMMA}
+                     DEPENDS ${script} COMMENT "Writing the wgmma instructions")
+  add_custom_target(coda_wgmma ALL DEPENDS ${CODA_WGMMA})
+endif()
+
 # coda_add_kernels(<target> <source.cu>...): kernels, compiled apart from <target>, whose warnings
 # are not nvcc's, and added to it. scripts/check_ptxas.py fails the build on spills, local memory
 # and serialised wgmma.
 function(coda_add_kernels target)
   set(generated ${PROJECT_BINARY_DIR}/generated)
-  set(wgmma ${generated}/coda/ptx/wgmma_instruction.cuh)
-  set(script ${PROJECT_SOURCE_DIR}/scripts/generate_wgmma.py)
-  file(MAKE_DIRECTORY ${generated}/coda/ptx)
-  add_custom_command(OUTPUT ${wgmma} COMMAND Python3::Interpreter ${script} ${wgmma}
-                     DEPENDS ${script} COMMENT "Writing the wgmma instructions")
   set(objects ${target}_kernels)
-  add_library(${objects} OBJECT ${ARGN} ${wgmma})
+  add_library(${objects} OBJECT ${ARGN})
+  add_dependencies(${objects} coda_wgmma)
   set_target_properties(${objects} PROPERTIES
     POSITION_INDEPENDENT_CODE ON
     CUDA_VISIBILITY_PRESET hidden

@@ -14,7 +14,10 @@ if(CODA_TOOLS)
   install(TARGETS coda_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY coda DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "tools" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "tools" EXCLUDE)
+if(CODA_WGMMA)  # kernels that NVRTC compiles include it
+  install(FILES ${CODA_WGMMA} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/coda/ptx)
+endif()
 install(EXPORT codaTargets NAMESPACE coda:: DESTINATION ${coda_package_dir})
 
 configure_package_config_file(cmake/codaConfig.cmake.in codaConfig.cmake

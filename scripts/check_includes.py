@@ -26,7 +26,7 @@ LAYERS = [
     {"plan"},
     {"rows"},
     {"catalogue"},
-    {"attention", "checkpoint", "terminal"},
+    {"attention", "author", "checkpoint", "terminal"},
     {"block"},
     {"train"},
     {"tools"},

@@ -2,10 +2,10 @@
 // target); unfused: the row is normalised and stored, then a linear, the soft-cap's operators, and
 // the sums in fp32. Targets count columns within a segment.
 #pragma once
-#include <algorithm>
 #include <cmath>
 
 #include "coda/catalogue/row_factor_reference.h"
+#include "coda/reference/partials.h"
 
 namespace coda::catalogue {
 
@@ -22,38 +22,16 @@ inline reference::Array capped_reference(const reference::Array& z, double cap,
   return round(round(t) * cap);
 }
 
-// f(first column of a part, columns in it, part), for parts of `width` columns within segments.
-template <class F>
-void for_each_part(int64_t columns, std::vector<int64_t> segments, int64_t width, F&& f) {
-  if (segments.empty()) segments = {columns};
-  int64_t begin = 0, part = 0;
-  for (const int64_t size : segments) {
-    for (int64_t first = 0; first < size; first += width) {
-      f(begin + first, std::min(width, size - first), part++);
-    }
-    begin += size;
-  }
-}
-
 inline reference::Arrays linear_cross_entropy_reference(const reference::Arrays& in,
                                                         const reference::Rounding& round) {
   using reference::Array;
-  constexpr int64_t kWidth = 128;
+  constexpr int kWidth = 128;
   const std::vector<int64_t> segments = segments_of(in, "segments.N");
   const Array z = logits_reference(in, round);
   const Array capped = capped_reference(z, given_or(in, "soft_cap", 0)(0, 0), round);
   const Array total = round.row_partial_sums(capped, segments, kWidth);  // [parts, M]
-  Array largest(total.rows, total.columns), exponentials = capped, at_target = capped;
+  Array at_target = capped;
   for (int64_t m = 0; m < z.rows; ++m) {
-    for_each_part(z.columns, segments, kWidth, [&](int64_t first, int64_t count, int64_t part) {
-      double top = -INFINITY;
-      for (int64_t n = first; n < first + count; ++n) {
-        if (!(capped(m, n) <= top)) top = std::isnan(top) ? top : capped(m, n);
-      }
-      largest(part, m) = top;
-      const double shift = std::isinf(top) ? 0 : top;
-      for (int64_t n = first; n < first + count; ++n) exponentials(m, n) = capped(m, n) - shift;
-    });
     int64_t begin = 0;
     for (const int64_t size : segments.empty() ? std::vector{z.columns} : segments) {
       for (int64_t n = 0; n < size; ++n) {
@@ -62,13 +40,12 @@ inline reference::Arrays linear_cross_entropy_reference(const reference::Arrays&
       begin += size;
     }
   }
-  const auto exp = [](double x) { return std::exp(x); };
-  const Array sum = round.row_partial_sums(
-      round.as("sums", map(round.as("sums", exponentials), exp)), segments, kWidth);
+  const auto exponentials =
+      reference::log_sum_exp_partials(capped, round, "sums", segments, kWidth);
   const bool stores_capped = given_or(in, "capped", 1)(0, 0) != 0;
   return {{"logits", round.as("logits", stores_capped ? capped : z)},
-          {"sums.0", largest},
-          {"sums.1", round.as("sums", sum)},
+          {"sums.0", exponentials.max},
+          {"sums.1", exponentials.sum},
           {"sums.2", round.as("sums", total)},
           {"sums.3", row_partial_sums(at_target, segments, kWidth)}};
 }

@@ -9,6 +9,16 @@
 namespace coda {
 namespace hw = sim;
 }
+#elif defined(CODA_LAUNCH)  // the host's side of a launch, where no CUDA is installed
+#define CODA_TARGET on_gpu
+namespace coda {
+namespace ptx {
+struct alignas(64) TensorMap {  // a CUtensorMap
+  uint64_t opaque[16];
+};
+}  // namespace ptx
+namespace hw = ptx;
+}  // namespace coda
 #else
 #include "coda/ptx/global.cuh"
 #include "coda/ptx/number.cuh"

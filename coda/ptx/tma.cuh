@@ -2,13 +2,21 @@
 // bulk groups of the issuing thread). Coordinates: c0 counts elements along the contiguous
 // direction, c1 lines.
 #pragma once
+#if !defined(__CUDACC_RTC__)
 #include <cuda.h>
+#endif
 
 #include "coda/ptx/barrier.cuh"
 
 namespace coda::ptx {
 
+#if defined(__CUDACC_RTC__)  // has no header of the driver; the same 128 bytes
+struct alignas(64) TensorMap {
+  uint64_t opaque[16];
+};
+#else
 using TensorMap = CUtensorMap;
+#endif
 
 CODA_DEVICE uint64_t map_address(const TensorMap* map) { return reinterpret_cast<uint64_t>(map); }
 

@@ -13,6 +13,7 @@
 #endif
 #include "coda/terminal/progress.h"
 #include "coda/tools/machine.h"
+#include "coda/tools/named_operations.h"
 #include "coda/tools/parse_shape.h"
 
 namespace coda::tools {
@@ -32,18 +33,12 @@ DType parse_dtype(const std::string& name) {
   throw Error(fmt::format("--dtype: expected bf16, fp16 or fp32, got '{}'", name));
 }
 
-BenchOptions read(const Arguments& arguments) {
+BenchOptions read(const Arguments& arguments, const NamedOperations& operations) {
   BenchOptions options;
+  options.operations = operations.list();
   options.threads = arguments.threads;
   options.rounds = arguments.rounds;
   options.all_ports = arguments.all_ports;
-  for (const std::string& name : arguments.operations) {
-    options.operations.push_back(&catalogue::find_operation(name));
-  }
-  if (arguments.operations.empty()) {
-    const auto all = catalogue::operations();
-    options.operations.assign(all.begin(), all.end());
-  }
   for (const std::string& text : arguments.shapes) options.shapes.push_back(parse_shape(text));
   if (options.shapes.empty()) {
     options.shapes = {{1024, 1024, 1024}, {4096, 2048, 2048}, {2048, 5632, 2048}};
@@ -77,9 +72,9 @@ void write(const std::string& name, const std::string& text) {
 }
 
 #if defined(CODA_HAS_CUDA)
-void run_cuda_bench(const Arguments& arguments) {
+void run_cuda_bench(const Arguments& arguments, const NamedOperations& operations) {
   require_writable(arguments.json);
-  const BenchOptions read_options = read(arguments);
+  const BenchOptions read_options = read(arguments, operations);
   CudaBenchOptions gemms{{}, read_options.shapes, arguments.rounds}, rows = gemms;
   for (const catalogue::Operation* operation : read_options.operations) {
     (operation->has_operands ? gemms : rows).operations.push_back(operation);
@@ -109,8 +104,8 @@ void run_cuda_bench(const Arguments& arguments) {
 }
 #endif
 
-void run_cpu_bench(const Arguments& arguments) {
-  const BenchOptions options = read(arguments);
+void run_cpu_bench(const Arguments& arguments, const NamedOperations& operations) {
+  const BenchOptions options = read(arguments, operations);
   require_writable(arguments.json);
   fmt::print("{}, {} threads, medians of {} rounds\n", machine_name(), options.threads,
              options.rounds);
@@ -136,10 +131,11 @@ void run_bench(const Arguments& arguments) {
   if (arguments.backend == "sim") {
     throw Error("--backend sim: the simulator knows no times; it is for coda check");
   }
+  const NamedOperations operations(arguments.operations, arguments.backend);
 #if defined(CODA_HAS_CUDA)
-  if (arguments.backend == "cuda") return run_cuda_bench(arguments);
+  if (arguments.backend == "cuda") return run_cuda_bench(arguments, operations);
 #endif
-  run_cpu_bench(arguments);
+  run_cpu_bench(arguments, operations);
 }
 
 }  // namespace
@@ -148,7 +144,10 @@ void add_bench(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("bench", "Measures operations beside their baselines");
   auto arguments = std::make_shared<Arguments>();
   arguments->dtypes = {"bf16", "fp32"};
-  command->add_option("operation", arguments->operations, "Operations to measure; all if left out")
+  command
+      ->add_option("operation", arguments->operations,
+                   "Operations to measure, or folders and headers of own programs; "
+                   "the whole catalogue if left out")
       ->type_name("");
   const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
     return command->add_option(name, value, what)->type_name(type);

@@ -190,8 +190,9 @@ std::vector<std::string> check_case(const CheckBackend& backend, const Operation
     };
     if (finding.doubtful && fine(kFreshInstance) && fine(kFreshInstance + 1)) continue;
     failures.push_back(fmt::format("coda check {} --variant {} {} --case {}   {}; {}",
-                                   operation.name, variant.name, backend.configurations[i], number,
-                                   finding.text, c.text()));
+                                   operation.file.empty() ? operation.name : operation.file,
+                                   variant.name, backend.configurations[i], number, finding.text,
+                                   c.text()));
   }
   return failures;
 }

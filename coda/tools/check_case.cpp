@@ -134,10 +134,12 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
   c.problem.contraction = segments(Axis::kContraction, shape.K, 1);
 }
 
-double draw_number(const Case& c, const PortView& port, Random& random) {
+double draw_number(const Case& c, const Variant& variant, const PortView& port, Random& random) {
   if (port.choices > 0) return static_cast<double>(random.between(1, port.choices - 1));
   double value = 0;
-  if (port.name.ends_with("epsilon")) {  // under a root
+  if (const catalogue::Values* values = unusual_values(variant, port.name)) {
+    value = values->draw(random, 0);
+  } else if (port.name.ends_with("epsilon")) {  // under a root
     value = random.pick(std::array{1e-6, 1e-5, 1e-2});
   } else if (c.data == Data::kIntegers) {
     value = random.pick(std::array{-1.0, 0.0, 0.5, 1.0, 2.0});
@@ -161,7 +163,7 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
       continue;
     }
     c.given.insert(port.name);
-    if (port.kind == PortKind::kScalar) c.numbers[port.name] = draw_number(c, port, random);
+    if (port.kind == PortKind::kScalar) c.numbers[port.name] = draw_number(c, variant, port, random);
   }
   // Beside tables, positions are rows of them; else angles stay accurate up to a million.
   const bool table = std::ranges::any_of(variant.program.ports, [&](const PortView& port) {

@@ -54,6 +54,9 @@ struct Case {
 // Of the i-th case of an operation.
 uint64_t case_number(uint64_t seed, int i);
 
+// What a port's elements are where they are no usual ones; else null.
+const catalogue::Values* unusual_values(const catalogue::Variant& variant, const std::string& port);
+
 Case make_case(uint64_t number, const catalogue::Variant& variant, const CaseRules& rules = {});
 
 // The case's inputs, in the values their types hold. Instance 0 is what the program is run on;

@@ -5,6 +5,7 @@
 #include "coda/core/error.h"
 #include "coda/plan/slices.h"
 #include "coda/tools/check.h"
+#include "coda/tools/check_backend.h"
 #include "coda/tools/command_line.h"
 #if defined(CODA_HAS_CUDA)
 #include "coda/tools/cuda_huge.h"
@@ -12,6 +13,10 @@
 #include "coda/terminal/progress.h"
 #include "coda/tools/layer_check.h"
 #include "coda/tools/model_check.h"
+#include "coda/tools/named_operations.h"
+#if defined(CODA_HAS_SIMULATOR)
+#include "coda/tools/sim_check.h"
+#endif
 
 namespace coda::tools {
 namespace {
@@ -25,6 +30,19 @@ struct Arguments {
   std::optional<int> seeds;
   bool huge = false, layer = false, model = false;
 };
+
+CheckBackend backend_for(const CheckOptions& options, const NamedOperations& operations) {
+#if defined(CODA_HAS_SIMULATOR)
+  if (options.backend == "sim") {
+    return sim_backend({options.seeds, options.kernel, options.slices,
+                        [&operations](const catalogue::Variant& variant) {
+                          return operations.find_simulated(variant);
+                        }});
+  }
+#endif
+  static_cast<void>(operations);  // of builds without the simulator
+  return make_backend(options);
+}
 
 int run_check(const Arguments& arguments) {
   CheckOptions options = arguments.options;
@@ -50,21 +68,16 @@ int run_check(const Arguments& arguments) {
     throw Error(fmt::format("--isa: expected --backend cpu, got {}", options.backend));
   }
   if (!arguments.isa.empty()) options.isas = {cpu::parse_isa(arguments.isa)};
-  std::vector<const catalogue::Operation*> operations;
-  for (const std::string& name : arguments.operations) {
-    operations.push_back(&catalogue::find_operation(name));
-  }
-  if (operations.empty()) {
-    const auto all = catalogue::operations();
-    operations.assign(all.begin(), all.end());
-  }
+  require_backend(options.backend);  // before anything is compiled
+  const NamedOperations operations(arguments.operations, options.backend);
   CheckResult result;
   {
     std::optional<terminal::Progress> line;
-    result = check(operations, options, [&](const CheckProgress& progress) {
+    const auto show = [&](const CheckProgress& progress) {
       if (!line) line.emplace("check", progress.cases);
       line->show(progress.done);
-    });
+    };
+    result = check(operations.list(), options, backend_for(options, operations), show);
   }
   return report_check(result);
 }
@@ -87,7 +100,10 @@ void add_check(CLI::App& app, int& status) {
       app.add_subcommand("check", "Compares operations with their fp64 formulas on random cases");
   auto arguments = std::make_shared<Arguments>();
   CheckOptions& options = arguments->options;
-  command->add_option("operation", arguments->operations, "Operations to check; all if left out")
+  command
+      ->add_option("operation", arguments->operations,
+                   "Operations to check, or folders and headers of own programs; "
+                   "the whole catalogue if left out")
       ->type_name("");
   const auto option = [&](const char* name, auto& value, const char* type, const char* what) {
     return command->add_option(name, value, what)->type_name(type);

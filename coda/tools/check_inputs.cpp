@@ -65,11 +65,17 @@ void draw_operands(reference::Arrays& in, const Case& c, const Variant& variant,
   }
 }
 
-// positions: whether integers stand for them.
-Array draw_port(const PortView& port, const Case& c, bool positions, Random& random) {
+// positions: whether integers stand for them. values: of the port, where they are no usual ones.
+Array draw_port(const PortView& port, const Case& c, bool positions,
+                const catalogue::Values* values, Random& random) {
   const Extent extent = expected_extent(port, c.problem, 0);
   const bool integers = c.data == Data::kIntegers;
   const int64_t M = c.problem.M(), N = c.problem.N() * (port.paired ? 2 : 1);
+  if (values != nullptr) {
+    const Extent whole = c.extent(port);
+    int64_t i = 0;
+    return drawn(whole.rows, whole.columns, port.dtype, [&] { return values->draw(random, i++); });
+  }
   if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // positions, else columns
     const int64_t end = positions ? c.positions : N;
     return drawn(1, M, port.dtype, [&] {
@@ -118,6 +124,8 @@ std::vector<Array*> values_of(reference::Arrays& in, const Case& c, const Varian
     const bool values = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
                         port.kind == PortKind::kPerElement || port.kind == PortKind::kPerHead;
     const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
+    const catalogue::Values* unusual = unusual_values(variant, port.name);
+    if (unusual != nullptr && !unusual->specials) continue;
     if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
   }
   return arrays;
@@ -151,6 +159,11 @@ Array sizes_of(const Segments& segments) {
 
 }  // namespace
 
+const catalogue::Values* unusual_values(const Variant& variant, const std::string& port) {
+  const auto found = variant.values.find(port);
+  return found == variant.values.end() ? nullptr : &found->second;
+}
+
 reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t instance) {
   Random random(mix(c.number, instance));
   if (c.drawn) {
@@ -165,10 +178,10 @@ reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t in
       continue;
     }
     if (port.dtype != DType::kState) {
-      in[port.name] = draw_port(port, c, positions, random);
+      in[port.name] = draw_port(port, c, positions, unusual_values(variant, port.name), random);
     } else {
       for (int64_t i = 0; i < port.element_bytes / 4; ++i) {
-        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, positions, random);
+        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, positions, nullptr, random);
       }
     }
   }

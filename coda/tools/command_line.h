@@ -17,6 +17,7 @@ int run_command_line(int argc, const char* const* argv);
 // A command writes `status` where it ends with another one than kSuccess.
 void add_list(CLI::App& app, int& status);
 void add_info(CLI::App& app, int& status);
+void add_scaffold(CLI::App& app, int& status);  // `coda new`
 void add_check(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_tune(CLI::App& app, int& status);

@@ -1,0 +1,44 @@
+// Compiles authors' programs with the machine's C++ compiler into shared objects, and loads them:
+// operations like those of the catalogue.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "coda/author/program_files.h"
+#include "coda/author/registration.h"
+
+namespace coda::author {
+
+// What runs a program besides the CPU.
+struct HostTargets {
+  bool simulator = false;  // of a process that has it (coda_simulated)
+  bool gpu = false;        // of a libcoda that was built with CUDA
+};
+
+// An author's operation, for as long as this lives.
+class LoadedProgram {
+ public:
+  explicit LoadedProgram(const std::filesystem::path& object);
+  LoadedProgram(LoadedProgram&&) = default;
+
+  const catalogue::Operation& operation() const { return *registration_->operation; }
+  std::span<const catalogue::SimulatedProgram> simulated() const {
+    return registration_->simulated;
+  }
+
+ private:
+  struct Close {
+    void operator()(void* library) const;
+  };
+  std::unique_ptr<void, Close> library_;
+  const Registration* registration_ = nullptr;
+};
+
+// All of them at once, on all cores. Throws coda::Error with the compiler's messages, the author's
+// lines first (diagnostics.h), and for what a program may not do (inspect.h). The process's
+// executable has to show libcoda's symbols (ENABLE_EXPORTS): the objects use its functions.
+std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,
+                                        const HostTargets& targets = {});
+
+}  // namespace coda::author

@@ -1,0 +1,199 @@
+#include "coda/author/diagnostics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <regex>
+#include <sstream>
+#include <vector>
+
+namespace coda::author {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Place {
+  fs::path file;
+  int line = 0, column = 0;
+
+  bool operator==(const Place&) const = default;
+};
+
+// A line "file:line:column: text".
+struct Line {
+  Place place;
+  std::string text;
+};
+
+struct Message {
+  Place place;
+  std::string text;
+
+  bool operator==(const Message&) const = default;
+};
+
+// NVRTC's "file(line): text", and its "... at line N of file" behind an error.
+std::optional<Line> read_nvrtc_line(const std::string& text) {
+  static const std::regex kError(R"(^([^\s(]+)\((\d+)\):\s*(.*)$)");
+  static const std::regex kTrace(R"(^\s+.*instantiation of .* at line (\d+) of (\S+)$)");
+  std::smatch match;
+  if (std::regex_match(text, match, kError)) {
+    return Line{{fs::path(match[1].str()).lexically_normal(), std::stoi(match[2].str()), 1},
+                match[3].str()};
+  }
+  if (std::regex_match(text, match, kTrace)) {
+    return Line{{fs::path(match[2].str()).lexically_normal(), std::stoi(match[1].str()), 1},
+                "note: in instantiation"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Line> read_line(const std::string& text) {
+  static const std::regex kPattern(R"(^([^\s:][^:]*):(\d+):(\d+):\s*(.*)$)");
+  std::smatch match;
+  if (!std::regex_match(text, match, kPattern)) return read_nvrtc_line(text);
+  return Line{{fs::path(match[1].str()).lexically_normal(), std::stoi(match[2].str()),
+               std::stoi(match[3].str())},
+              match[4].str()};
+}
+
+bool is_error(const Line& line) {
+  return line.text.starts_with("error: ") || line.text.starts_with("fatal error: ") ||
+         line.text.starts_with("catastrophic error: ");
+}
+
+std::string reason(const Line& line) {
+  std::string text = line.text.substr(line.text.find(": ") + 2);
+  for (const char* prefix : {"static assertion failed: ", "static assertion failed due to "}) {
+    if (text.starts_with(prefix)) text = text.substr(std::string(prefix).size());
+  }
+  // clang: requirement '...': coda: ...
+  if (const size_t at = text.find("coda: ");
+      text.starts_with("requirement") && at != std::string::npos) {
+    text = text.substr(at);
+  }
+  return text;
+}
+
+struct Hint {
+  const char* pattern;
+  const char* remedy;
+};
+
+// What compilers say about mistakes that no rule of coda's own catches.
+constexpr Hint kHints[] = {
+    {"not a member of .coda.|no member named .* in namespace .coda.",
+     "functions on values: sqrt rsqrt exp log tanh erf abs floor min max fma select clamp sigmoid "
+     "silu relu gelu gelu_tanh to_float; docs/authoring.md has them and the ports"},
+    {"(has )?no member named .(?!.*namespace)",
+     "a tile offers accumulator, load, store, reduce, row, column, segment, choice, given, lookup, "
+     "group_sum and head_dim"},
+    {"to .bool.|contextually convertible|is not convertible to 'bool'",
+     "a value differs from element to element, a program does not branch on it: "
+     "coda::select(condition, a, b)"},
+    {"no matching function for call to .(sin|cos|pow|exp|log|sqrt|tanh|abs|fabs|fmax|fmin|max|min)",
+     "std's functions take numbers; coda's take values: coda::exp(x), coda::max(a, b)"},
+    {"the_program_has_no_such_accumulator",
+     "tile.accumulator(1) is for a program with static constexpr int accumulators = 2;"},
+    {"is not a constant expression|must be initialized by a constant",
+     "tile.accumulator takes a constant: 0, or 1 where the program has two accumulators"},
+};
+
+std::string remedy_for(const std::string& text) {
+  if (text.starts_with("coda: ")) return "";  // says it itself
+  for (const Hint& hint : kHints) {
+    if (std::regex_search(text, std::regex(hint.pattern))) return hint.remedy;
+  }
+  return "";
+}
+
+std::string source_line(const Place& place) {
+  std::ifstream file(place.file);
+  std::string text;
+  for (int i = 0; i < place.line; ++i) {
+    if (!std::getline(file, text)) return "";
+  }
+  return text;
+}
+
+// Of the first struct in the file.
+std::optional<Place> declaration_in(const fs::path& path) {
+  std::ifstream file(path);
+  std::string text;
+  for (int line = 1; std::getline(file, text); ++line) {
+    const size_t at = text.find("struct ");
+    if (at != std::string::npos && text.find("//") > at) {
+      return Place{path, line, static_cast<int>(at) + 1};
+    }
+  }
+  return std::nullopt;
+}
+
+// Relative to the current folder where it lies in it.
+std::string shown(const fs::path& file) {
+  std::error_code error;
+  const fs::path relative = fs::relative(file, error);
+  return error || relative.string().starts_with("..") ? file.string() : relative.string();
+}
+
+std::string to_text(const Message& message) {
+  std::string text = fmt::format("{}:{}:{}: {}\n", shown(message.place.file), message.place.line,
+                                 message.place.column, message.text);
+  if (const std::string line = source_line(message.place); !line.empty()) {
+    const auto before = static_cast<size_t>(std::max(message.place.column - 1, 0));
+    text += fmt::format("    {}\n    {:{}}^\n", line, "", before);
+  }
+  if (const std::string remedy = remedy_for(message.text); !remedy.empty()) {
+    text += fmt::format("    remedy: {}\n", remedy);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string author_messages(const std::string& output, std::span<const fs::path> files) {
+  std::vector<Line> lines;
+  std::istringstream stream(output);
+  for (std::string text; std::getline(stream, text);) {
+    if (const auto line = read_line(text)) lines.push_back(*line);
+  }
+  const auto is_authors = [&](const Line& line) {
+    return std::ranges::any_of(
+        files, [&](const fs::path& file) { return file.lexically_normal() == line.place.file; });
+  };
+  std::vector<Message> messages;
+  size_t after = 0;  // the lines behind the error before
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!is_error(lines[i])) continue;
+    // gcc says before an error, clang behind it, which line led there: the nearest is the first.
+    std::optional<Place> place;
+    if (is_authors(lines[i])) place = lines[i].place;
+    for (size_t k = after; k < i && !place; ++k) {
+      const bool leads = lines[k].text.starts_with("required ") || lines[k].text.starts_with("in ");
+      if (leads && is_authors(lines[k])) place = lines[k].place;
+    }
+    size_t end = i + 1;
+    while (end < lines.size() && !is_error(lines[end])) ++end;
+    for (size_t k = i + 1; k < end && !place; ++k) {
+      const bool leads = lines[k].text.starts_with("note: in instantiation") ||
+                         lines[k].text.starts_with("note: in call");
+      if (leads && is_authors(lines[k])) place = lines[k].place;
+    }
+    after = i + 1;
+    // A rule that the struct as a whole breaks.
+    if (!place && reason(lines[i]).starts_with("coda: ")) place = declaration_in(files[0]);
+    if (!place) continue;
+    // What follows at a line that has its message is a consequence of it.
+    const auto same_line = [&](const Message& other) {
+      return other.place.file == place->file && other.place.line == place->line;
+    };
+    if (std::ranges::none_of(messages, same_line)) messages.push_back({*place, reason(lines[i])});
+  }
+  std::string text;
+  for (const Message& message : messages) text += to_text(message);
+  return text.empty() ? output : text;
+}
+
+}  // namespace coda::author

@@ -1,0 +1,158 @@
+#include "coda/author/program_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string_view>
+
+#include "coda/catalogue/operation.h"
+#include "coda/core/error.h"
+
+namespace coda::author {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLongestName = 64;
+constexpr std::string_view kFormula = "_formula", kCases = "_cases", kKernels = "_kernels",
+                           kHeader = ".h";
+
+bool is_keyword(std::string_view name) {
+  constexpr std::array<std::string_view, 63> kKeywords{
+      "alignas", "alignof", "and",      "asm",      "auto",     "bool",    "break",    "case",
+      "catch",   "char",    "class",    "compl",    "concept",  "const",   "continue", "decltype",
+      "default", "delete",  "do",       "double",   "else",     "enum",    "explicit", "export",
+      "extern",  "false",   "float",    "for",      "friend",   "goto",    "if",       "inline",
+      "int",     "long",    "mutable",  "new",      "noexcept", "not",     "nullptr",  "operator",
+      "or",      "private", "public",   "register", "requires", "return",  "short",    "signed",
+      "sizeof",  "static",  "struct",   "switch",   "template", "this",    "throw",    "true",
+      "try",     "typedef", "typename", "union",    "using",    "virtual", "void"};
+  return std::ranges::count(kKeywords, name) > 0;
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) throw Error(fmt::format("{}: cannot be read", path.string()));
+  return text.str();
+}
+
+// Else the compiler would speak of a source that the author has not written.
+void require_declared(const fs::path& path, const std::string& pattern, const std::string& what) {
+  if (std::regex_search(read_text(path), std::regex(pattern))) return;
+  throw Error(fmt::format("{}: expected {}", path.string(), what));
+}
+
+ProgramFiles files_of(const fs::path& header) {
+  ProgramFiles files;
+  files.name = header.stem().string();
+  check_program_name(files.name);
+  files.argument = header.string();
+  files.program = fs::absolute(header).lexically_normal();
+  const auto beside = [&](std::string_view what) {
+    return fs::absolute(header.parent_path() / fmt::format("{}{}{}", files.name, what, kHeader));
+  };
+  const std::string type = struct_name(files.name);
+  require_declared(files.program, fmt::format(R"(\bstruct\s+{}\b)", type),
+                   fmt::format("the program, 'struct {}' outside of namespaces (its name follows "
+                               "from the file's: {}.h)",
+                               type, files.name));
+  files.is_template = std::regex_search(read_text(files.program),
+                                        std::regex(fmt::format(R"(>\s*struct\s+{}\b)", type)));
+  files.formula = beside(kFormula);
+  if (!fs::exists(files.formula)) {
+    throw Error(
+        fmt::format("{}: has no formula; write {}, with {}_formula(in, round) (`coda new` "
+                    "shows one)",
+                    header.string(), files.formula.string(), files.name));
+  }
+  require_declared(files.formula, fmt::format(R"(\b{}_formula\s*\()", files.name),
+                   fmt::format("the function {}_formula(in, round)", files.name));
+  if (fs::exists(beside(kKernels))) files.kernels = beside(kKernels);
+  if (fs::exists(beside(kCases))) {
+    files.cases = beside(kCases);
+    require_declared(files.cases, fmt::format(R"(\b{}_cases\s*\()", files.name),
+                     fmt::format("the function {}_cases()", files.name));
+  }
+  return files;
+}
+
+}  // namespace
+
+bool names_files(const std::string& argument) {
+  return argument.find('/') != std::string::npos || argument.ends_with(kHeader) ||
+         fs::is_directory(argument);
+}
+
+std::vector<ProgramFiles> find_programs(const fs::path& folder_or_header) {
+  if (!fs::exists(folder_or_header)) {
+    throw Error(fmt::format("{}: no such file or folder; `coda new NAME` makes one",
+                            folder_or_header.string()));
+  }
+  if (!fs::is_directory(folder_or_header)) {
+    if (folder_or_header.extension() != kHeader) {
+      throw Error(
+          fmt::format("{}: expected a folder or a header, NAME.h", folder_or_header.string()));
+    }
+    return {files_of(folder_or_header)};
+  }
+  std::vector<fs::path> headers;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_or_header)) {
+    const fs::path& path = entry.path();
+    const std::string stem = path.stem().string();
+    if (path.extension() == kHeader && stem.ends_with(kFormula)) {
+      headers.push_back(path.parent_path() /
+                        (stem.substr(0, stem.size() - kFormula.size()) + std::string(kHeader)));
+    }
+  }
+  if (headers.empty()) {
+    throw Error(
+        fmt::format("{}: expected a program, NAME.h, and its formula, NAME_formula.h; "
+                    "`coda new NAME` makes both",
+                    folder_or_header.string()));
+  }
+  std::ranges::sort(headers);
+  std::vector<ProgramFiles> result;
+  for (const fs::path& header : headers) {
+    if (!fs::exists(header)) {
+      throw Error(
+          fmt::format("{}: no such file, although there is a formula for it", header.string()));
+    }
+    result.push_back(files_of(header));
+  }
+  return result;
+}
+
+void check_program_name(const std::string& name) {
+  const auto fail = [&](const std::string& reason) {
+    throw Error(fmt::format("'{}' is no name for a program: {}", name, reason));
+  };
+  if (!std::regex_match(name, std::regex("[a-z][a-z0-9]*(_[a-z0-9]+)*"))) {
+    fail("expected lower-case words with underscores between them, like scaled_relu");
+  }
+  if (name.size() > kLongestName) fail(fmt::format("expected at most {} letters", kLongestName));
+  if (is_keyword(name)) fail("it is a word of C++");
+  if (name.ends_with(kFormula) || name.ends_with(kCases) || name.ends_with(kKernels)) {
+    fail("_formula, _cases and _kernels name the files beside a program");
+  }
+  for (const catalogue::Operation* operation : catalogue::operations()) {
+    if (operation->name == name) fail("the catalogue has an operation of that name");
+  }
+}
+
+std::string struct_name(const std::string& name) {
+  std::string result;
+  bool upper = true;
+  for (const char c : name) {
+    if (c != '_') result += upper ? static_cast<char>(std::toupper(c)) : c;
+    upper = c == '_';
+  }
+  return result;
+}
+
+}  // namespace coda::author
