@@ -106,8 +106,8 @@ CompiledKernel compile(const KernelSource& source, const std::string& architectu
   Includes includes(own);
   includes.add(text, source.program.parent_path());
   std::string made_of = fmt::format("NVRTC {}\n{}\n{}", nvrtc.version(), text, includes.contents());
-  for (const std::string& option : options) made_of += "\n" + option;
-  for (const fs::path& folder : nvrtc.include()) made_of += "\n" + folder.string();
+  for (const std::string& option : options) made_of += option + "\n";
+  for (const fs::path& folder : nvrtc.include()) made_of += folder.string() + "\n";
   const std::string key = sha256(made_of);
   const author::KernelCache cache = author::KernelCache::standard();
   const auto finished = [&](CompiledKernel kernel) {

@@ -61,18 +61,22 @@ std::string kernels_include(const ProgramFiles& program) {
   return program.kernels.empty() ? "" : fmt::format("#include \"{}\"\n", program.kernels.string());
 }
 
-// Those of the kernels of an instance.
-std::string operands(const ProgramFiles& program, size_t type) {
-  if (!program.is_template) return "coda::bf16, coda::fp16";
-  return type == 0 ? "coda::bf16" : "coda::fp16";
+constexpr const char* kOperands[] = {"bf16", "fp16"};  // that kernels take
+
+// Those of the kernels of an instance: of a program that is no template the first one has all.
+std::string operands(const ProgramFiles& program, size_t type, const HostTargets& targets) {
+  std::string text;
+  for (size_t i = 0; i < 2; ++i) {
+    const bool wanted = targets.variant.empty() || targets.variant == kOperands[i];
+    if (!wanted || (program.is_template ? i != type : type != 0)) continue;
+    text += fmt::format("{}coda::{}", text.empty() ? "" : ", ", kOperands[i]);
+  }
+  return text;
 }
 
 // The kernels of the program for operands of one type, or, where it is no template, of both.
-std::string simulated_source(const ProgramFiles& program, size_t type) {
+std::string simulated_source(const ProgramFiles& program, size_t type, const HostTargets& targets) {
   const std::string instance = instances(program)[type];
-  const std::string operands = !program.is_template ? "coda::bf16, coda::fp16"
-                               : type == 0          ? "coda::bf16"
-                                                    : "coda::fp16";
   return fmt::format(R"(#include "coda/author/simulated.h"
 #include "{}"
 {}
@@ -82,7 +86,7 @@ std::span<const coda::plan::KernelEntry> coda::sim::kernels_of<{}>() {{
 }}
 )",
                      program.program.string(), kernels_include(program), instance, instance,
-                     operands(program, type));
+                     operands(program, type, targets));
 }
 
 std::string registration_source(const ProgramFiles& program, const HostTargets& targets) {
@@ -94,7 +98,8 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
   std::string simulated;
   if (targets.simulator) {
     text += "#include \"coda/catalogue/simulated.h\"\n";
-    for (size_t type = 0; type < (program.is_template ? 2 : 1); ++type) {
+    for (size_t type = 0; type < 2; ++type) {
+      if (operands(program, type, targets).empty()) continue;
       text += fmt::format(
           "template <>\nstd::span<const coda::plan::KernelEntry> coda::sim::kernels_of<{}>();\n",
           types[type]);
@@ -113,7 +118,9 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
             "  static constexpr const char *type = \"{}\", *file = \"{}\";\n}};\n",
             types[type], types[type], program.program.string());
       }
-      gpu += fmt::format(", coda::author::on_gpu<{}, {}>()", types[type], operands(program, type));
+      gpu += fmt::format(", coda::author::on_gpu<{}, {}>()", types[type],
+                         program.is_template ? fmt::format("coda::{}", kOperands[type])
+                                             : "coda::bf16, coda::fp16");
     }
   }
   const std::string cases =
@@ -173,11 +180,11 @@ Build plan_build(const ProgramFiles& program, const HostTargets& targets,
   const std::vector<std::string> launching{"-ffp-contract=off", "-DCODA_LAUNCH"};
   compile(write(".cpp", registration_source(program, targets)), program.name + ".o",
           targets.gpu ? launching : plain);
-  const size_t types = !targets.simulator ? 0 : program.is_template ? 2 : 1;
-  for (size_t type = 0; type < types; ++type) {
+  for (size_t type = 0; targets.simulator && type < 2; ++type) {
+    if (operands(program, type, targets).empty()) continue;
     const std::string name = fmt::format("_sim{}", type);
-    compile(write(name + ".cpp", simulated_source(program, type)), program.name + name + ".o",
-            simulated);
+    compile(write(name + ".cpp", simulated_source(program, type, targets)),
+            program.name + name + ".o", simulated);
   }
   return build;
 }

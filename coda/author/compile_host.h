@@ -12,8 +12,9 @@ namespace coda::author {
 
 // What runs a program besides the CPU.
 struct HostTargets {
-  bool simulator = false;  // of a process that has it (coda_simulated)
-  bool gpu = false;        // of a libcoda that was built with CUDA
+  bool simulator = false;    // of a process that has it (coda_simulated)
+  bool gpu = false;          // of a libcoda that was built with CUDA
+  std::string variant = {};  // the only one that kernels are compiled for; none: all
 };
 
 // An author's operation, for as long as this lives.

@@ -69,7 +69,7 @@ int run_check(const Arguments& arguments) {
   }
   if (!arguments.isa.empty()) options.isas = {cpu::parse_isa(arguments.isa)};
   require_backend(options.backend);  // before anything is compiled
-  const NamedOperations operations(arguments.operations, options.backend);
+  const NamedOperations operations(arguments.operations, options.backend, options.variant);
   CheckResult result;
   {
     std::optional<terminal::Progress> line;

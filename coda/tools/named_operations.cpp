@@ -8,7 +8,7 @@
 namespace coda::tools {
 
 NamedOperations::NamedOperations(const std::vector<std::string>& arguments,
-                                 const std::string& backend) {
+                                 const std::string& backend, const std::string& variant) {
   std::vector<author::ProgramFiles> files;
   for (const std::string& argument : arguments) {
     if (!author::names_files(argument)) continue;
@@ -16,7 +16,10 @@ NamedOperations::NamedOperations(const std::vector<std::string>& arguments,
       files.push_back(std::move(program));
     }
   }
-  if (!files.empty()) programs_ = author::compile_host(files, {.simulator = backend == "sim", .gpu = backend == "cuda"});
+  if (!files.empty()) {
+    programs_ = author::compile_host(
+        files, {.simulator = backend == "sim", .gpu = backend == "cuda", .variant = variant});
+  }
   for (const author::LoadedProgram& program : programs_) list_.push_back(&program.operation());
   for (const std::string& argument : arguments) {
     if (!author::names_files(argument)) list_.push_back(&catalogue::find_operation(argument));

@@ -10,8 +10,10 @@ namespace coda::tools {
 
 class NamedOperations {
  public:
-  // No argument: the whole catalogue. `backend`: what authors' programs are compiled for.
-  NamedOperations(const std::vector<std::string>& arguments, const std::string& backend);
+  // No argument: the whole catalogue. `backend`: what authors' programs are compiled for, and
+  // where a `variant` is named, for that one.
+  NamedOperations(const std::vector<std::string>& arguments, const std::string& backend,
+                  const std::string& variant = "");
 
   const std::vector<const catalogue::Operation*>& list() const { return list_; }
 

@@ -1,0 +1,31 @@
+"""examples/programs in the simulator of the GPU, with bf16 operands: every default kernel."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CODA = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests")).parent / "coda"
+FOLDER = ROOT / "examples/programs"
+CASES = 3
+SKIPPED = 77
+
+
+def main() -> int:
+    programs = [path for path in FOLDER.glob("*_formula.h")]
+    command = ["check", FOLDER, "--backend", "sim", "--variant", "bf16", "--cases", str(CASES)]
+    result = subprocess.run(
+        [CODA, *command, "--seeds", "3"], capture_output=True, text=True, timeout=280
+    )
+    print(result.stdout + result.stderr)
+    if "has no backend 'sim'" in result.stderr:
+        return SKIPPED
+    passed = re.search(r"(\d+) passed, 0 failed", result.stdout)
+    right = result.returncode == 0 and passed and int(passed[1]) == CASES * len(programs)
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
