@@ -6,6 +6,7 @@
 
 #include <array>
 #include <fstream>
+#include <utility>
 
 #include "coda/author/diagnostics.h"
 #include "coda/author/process.h"
@@ -47,12 +48,15 @@ std::array<std::string, 3> instances(const ProgramFiles& program) {
   return {type + "<coda::bf16>", type + "<coda::fp16>", type + "<float>"};
 }
 
-std::string epilogue_source(const ProgramFiles& program) {
-  std::string text = fmt::format("#include \"coda/cpu/instantiate.h\"\n#include \"{}\"\n",
-                                 program.program.string());
-  for (const std::string& instance : instances(program)) {
-    text += fmt::format("template struct coda::cpu::Epilogue<{}>;\n", instance);
-    if (!program.is_template) break;
+// Of all programs in a folder: most of the time goes into what they include.
+std::string epilogue_source(std::span<const ProgramFiles> programs) {
+  std::string text = "#include \"coda/cpu/instantiate.h\"\n";
+  for (const ProgramFiles& program : programs) {
+    text += fmt::format("#include \"{}\"\n", program.program.string());
+    for (const std::string& instance : instances(program)) {
+      text += fmt::format("template struct coda::cpu::Epilogue<{}>;\n", instance);
+      if (!program.is_template) break;
+    }
   }
   return text;
 }
@@ -127,92 +131,123 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
       program.cases.empty() ? "coda::author::Cases{}" : fmt::format("{}_cases()", program.name);
   return text + fmt::format(R"(
 extern "C" __attribute__((visibility("default"))) const coda::author::Registration*
-coda_author_registration() {{
+{}{}() {{
   static const coda::catalogue::Operation operation =
       coda::author::operation<{}, {}, {}>("{}", "{}", &{}_formula, {}{});
 {}  static const coda::author::Registration registration{{.operation = &operation{}}};
   return &registration;
 }}
 )",
-                            types[0], types[1], types[2], program.name, program.argument,
-                            program.name, cases, gpu, simulated,
+                            kRegistrationPrefix, program.name, types[0], types[1], types[2],
+                            program.name, program.argument, program.name, cases, gpu, simulated,
                             targets.simulator ? ", .simulated = simulated" : "");
 }
 
-// The commands that compile one program, and the objects they leave.
+// The commands that make the shared object of one folder's programs.
 struct Build {
+  std::span<const ProgramFiles> programs;
   std::vector<std::vector<std::string>> compile;
   std::vector<std::string> link;
   fs::path object;
 };
 
-Build plan_build(const ProgramFiles& program, const HostTargets& targets,
-                 const Toolchain& toolchain, const fs::path& folder) {
-  Build build;
-  build.object = folder / (program.name + ".so");
-  build.link = {toolchain.compiler, "-shared", "-o", build.object.string()};
-  const auto write = [&](const std::string& suffix, const std::string& text) {
-    const fs::path path = folder / (program.name + suffix);
+class BuildPlan {
+ public:
+  BuildPlan(const Toolchain& toolchain, const fs::path& folder, int number)
+      : toolchain_(toolchain), folder_(folder / std::to_string(number)) {
+    fs::create_directory(folder_);
+    build_.object = folder_ / "programs.so";
+    build_.link = {toolchain.compiler, "-shared", "-o", build_.object.string()};
+  }
+
+  Build make(std::span<const ProgramFiles> programs, const HostTargets& targets) {
+    build_.programs = programs;
+    const std::string epilogues = write("epilogues", epilogue_source(programs));
+    for (const std::vector<std::string>& flags : toolchain_.isas) compile(epilogues, flags);
+    for (const ProgramFiles& program : programs) {
+      for (size_t type = 0; targets.simulator && type < 2; ++type) {
+        if (operands(program, type, targets).empty()) continue;
+        compile(write(fmt::format("{}_sim{}", program.name, type),
+                      simulated_source(program, type, targets)),
+                {"-ffp-contract=off", "-DCODA_SIM"});
+      }
+      std::vector<std::string> flags{"-ffp-contract=off", "-O1"};  // runs once a call
+      if (targets.gpu) flags.emplace_back("-DCODA_LAUNCH");
+      compile(write(program.name, registration_source(program, targets)), flags);
+    }
+    return std::move(build_);
+  }
+
+ private:
+  std::string write(const std::string& name, const std::string& text) const {
+    const fs::path path = folder_ / (name + ".cpp");
     std::ofstream file(path);
     file << text;
     file.close();
     if (!file) throw Error(fmt::format("{}: cannot be written", path.string()));
     return path.string();
-  };
-  const auto compile = [&](const std::string& source, const std::string& object,
-                           const std::vector<std::string>& flags) {
-    std::vector<std::string> command{toolchain.compiler};
-    command.insert(command.end(), toolchain.flags.begin(), toolchain.flags.end());
+  }
+  void compile(const std::string& source, const std::vector<std::string>& flags) {
+    std::vector<std::string> command{toolchain_.compiler};
+    command.insert(command.end(), toolchain_.flags.begin(), toolchain_.flags.end());
     command.insert(command.end(), flags.begin(), flags.end());
-    const std::string target = (folder / object).string();
-    for (const char* flag : {"-fdiagnostics-color=never", "-c", "-o"}) command.emplace_back(flag);
-    command.push_back(target);
-    command.push_back(source);
-    build.compile.push_back(command);
-    build.link.push_back(target);
-  };
-  const std::string epilogue = write("_cpu.cpp", epilogue_source(program));
-  for (size_t isa = 0; isa < toolchain.isas.size(); ++isa) {
-    compile(epilogue, fmt::format("{}_{}.o", program.name, isa), toolchain.isas[isa]);
+    const std::string object = (folder_ / fmt::format("{}.o", build_.compile.size())).string();
+    for (const std::string& argument : {std::string("-fdiagnostics-color=never"), std::string("-c"),
+                                        source, std::string("-o"), object}) {
+      command.push_back(argument);
+    }
+    build_.compile.push_back(command);
+    build_.link.push_back(object);
   }
-  const std::vector<std::string> plain{"-ffp-contract=off"},
-      simulated{"-ffp-contract=off", "-DCODA_SIM"};
-  const std::vector<std::string> launching{"-ffp-contract=off", "-DCODA_LAUNCH"};
-  compile(write(".cpp", registration_source(program, targets)), program.name + ".o",
-          targets.gpu ? launching : plain);
-  for (size_t type = 0; targets.simulator && type < 2; ++type) {
-    if (operands(program, type, targets).empty()) continue;
-    const std::string name = fmt::format("_sim{}", type);
-    compile(write(name + ".cpp", simulated_source(program, type, targets)),
-            program.name + name + ".o", simulated);
+
+  const Toolchain& toolchain_;
+  fs::path folder_;
+  Build build_;
+};
+
+[[noreturn]] void fail(std::span<const ProgramFiles> programs, const Toolchain& toolchain,
+                       const std::string& output) {
+  std::vector<fs::path> files;
+  for (const ProgramFiles& program : programs) {
+    for (const fs::path& file :
+         {program.program, program.formula, program.cases, program.kernels}) {
+      if (!file.empty()) files.push_back(file);
+    }
   }
-  return build;
+  throw Error(
+      fmt::format("{} does not compile:\n{}", toolchain.compiler, author_messages(output, files)));
 }
 
-[[noreturn]] void fail(const ProgramFiles& program, const Toolchain& toolchain,
-                       const std::string& output) {
-  std::vector<fs::path> files{program.program, program.formula};
-  for (const fs::path& file : {program.cases, program.kernels}) {
-    if (!file.empty()) files.push_back(file);
+// Programs of one folder follow each other.
+std::vector<std::span<const ProgramFiles>> by_folder(std::span<const ProgramFiles> programs) {
+  std::vector<std::span<const ProgramFiles>> result;
+  for (size_t begin = 0, i = 1; i <= programs.size(); ++i) {
+    const auto folder = [&](size_t k) { return programs[k].program.parent_path(); };
+    if (i < programs.size() && folder(i) == folder(begin)) continue;
+    result.push_back(programs.subspan(begin, i - begin));
+    begin = i;
   }
-  throw Error(fmt::format("{}: {} does not compile it:\n{}", program.name, toolchain.compiler,
-                          author_messages(output, files)));
+  return result;
+}
+
+std::shared_ptr<void> load(const fs::path& object) {
+  void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(
+        fmt::format("compiled programs do not load: {}; the headers in {} have to be those "
+                    "that this coda was built from",
+                    dlerror(), find_headers().string()));
+  }
+  return {library, &dlclose};
 }
 
 }  // namespace
 
-void LoadedProgram::Close::operator()(void* library) const { dlclose(library); }
-
-LoadedProgram::LoadedProgram(const fs::path& object)
-    : library_(dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (library_ == nullptr) {
-    throw Error(
-        fmt::format("a compiled program does not load: {}; the headers in {} have to be "
-                    "those that this coda was built from",
-                    dlerror(), find_headers().string()));
-  }
+LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const std::string& name)
+    : library_(std::move(library)) {
   using Function = const Registration* (*)();
-  const auto function = reinterpret_cast<Function>(dlsym(library_.get(), kRegistrationFunction));
+  const auto function =
+      reinterpret_cast<Function>(dlsym(library_.get(), (kRegistrationPrefix + name).c_str()));
   registration_ = function();
   const Registration own;
   if (registration_->operation_bytes != own.operation_bytes ||
@@ -227,29 +262,32 @@ LoadedProgram::LoadedProgram(const fs::path& object)
 std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,
                                         const HostTargets& targets) {
   const Toolchain toolchain = find_toolchain();
-  const ScratchFolder folder;
+  const ScratchFolder scratch;
+  std::vector<Build> builds;
   std::vector<std::vector<std::string>> compile, link;
   std::vector<size_t> owner;
-  std::vector<fs::path> objects;
-  for (size_t i = 0; i < programs.size(); ++i) {
-    Build build = plan_build(programs[i], targets, toolchain, folder.path());
-    for (auto& command : build.compile) {
-      compile.push_back(std::move(command));
-      owner.push_back(i);
+  for (const std::span<const ProgramFiles> folder : by_folder(programs)) {
+    const size_t number = builds.size();
+    builds.push_back(
+        BuildPlan(toolchain, scratch.path(), static_cast<int>(number)).make(folder, targets));
+    for (const auto& command : builds.back().compile) {
+      compile.push_back(command);
+      owner.push_back(number);
     }
-    link.push_back(std::move(build.link));
-    objects.push_back(build.object);
+    link.push_back(builds.back().link);
   }
   const std::vector<ProcessResult> compiled = run_all(compile);
   for (size_t i = 0; i < compiled.size(); ++i) {
-    if (compiled[i].status != 0) fail(programs[owner[i]], toolchain, compiled[i].output);
+    if (compiled[i].status != 0) fail(builds[owner[i]].programs, toolchain, compiled[i].output);
   }
   const std::vector<ProcessResult> linked = run_all(link);
-  for (size_t i = 0; i < linked.size(); ++i) {
-    if (linked[i].status != 0) fail(programs[i], toolchain, linked[i].output);
-  }
   std::vector<LoadedProgram> result;
-  for (const fs::path& object : objects) result.emplace_back(object);
+  for (size_t i = 0; i < linked.size(); ++i) {
+    if (linked[i].status != 0) fail(builds[i].programs, toolchain, linked[i].output);
+    const std::shared_ptr<void> library = load(builds[i].object);
+    for (const ProgramFiles& program : builds[i].programs)
+      result.emplace_back(library, program.name);
+  }
   return result;  // a loaded object needs its file no more
 }
 

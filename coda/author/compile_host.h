@@ -20,8 +20,7 @@ struct HostTargets {
 // An author's operation, for as long as this lives.
 class LoadedProgram {
  public:
-  explicit LoadedProgram(const std::filesystem::path& object);
-  LoadedProgram(LoadedProgram&&) = default;
+  LoadedProgram(std::shared_ptr<void> library, const std::string& name);
 
   const catalogue::Operation& operation() const { return *registration_->operation; }
   std::span<const catalogue::SimulatedProgram> simulated() const {
@@ -29,10 +28,7 @@ class LoadedProgram {
   }
 
  private:
-  struct Close {
-    void operator()(void* library) const;
-  };
-  std::unique_ptr<void, Close> library_;
+  std::shared_ptr<void> library_;  // of all programs in one folder
   const Registration* registration_ = nullptr;
 };
 

@@ -62,8 +62,9 @@ ProgramFiles files_of(const fs::path& header) {
                    fmt::format("the program, 'struct {}' outside of namespaces (its name follows "
                                "from the file's: {}.h)",
                                type, files.name));
-  files.is_template = std::regex_search(read_text(files.program),
-                                        std::regex(fmt::format(R"(>\s*struct\s+{}\b)", type)));
+  files.is_template =
+      std::regex_search(read_text(files.program),
+                        std::regex(fmt::format(R"(\btemplate\s*<[^;{{}}]*\bstruct\s+{}\b)", type)));
   files.formula = beside(kFormula);
   if (!fs::exists(files.formula)) {
     throw Error(

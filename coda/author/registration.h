@@ -1,5 +1,5 @@
-// What an author's program is compiled to: a shared object whose one function,
-// coda_author_registration, gives the operation. Included by the sources that compile.h writes.
+// What authors' programs are compiled to: a shared object with a function for each, which gives the
+// operation. Included by the sources that compile.h writes.
 #pragma once
 #include "coda/author/cases.h"
 #include "coda/author/inspect.h"
@@ -19,7 +19,7 @@ struct Registration {
   std::span<const catalogue::SimulatedProgram> simulated = {};
 };
 
-inline constexpr const char* kRegistrationFunction = "coda_author_registration";
+inline constexpr const char* kRegistrationPrefix = "coda_author_";  // and the program's name
 
 namespace detail {
 template <class P, class T>
