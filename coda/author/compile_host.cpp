@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <fstream>
 #include <utility>
 
 #include "coda/author/diagnostics.h"
+#include "coda/author/host_sources.h"
 #include "coda/author/process.h"
 #include "coda/author/toolchain.h"
 #include "coda/core/error.h"
@@ -41,108 +41,6 @@ class ScratchFolder {
   fs::path path_;
 };
 
-// The program for operands of each type.
-std::array<std::string, 3> instances(const ProgramFiles& program) {
-  const std::string type = "::" + struct_name(program.name);
-  if (!program.is_template) return {type, type, type};
-  return {type + "<coda::bf16>", type + "<coda::fp16>", type + "<float>"};
-}
-
-// Of all programs in a folder: most of the time goes into what they include.
-std::string epilogue_source(std::span<const ProgramFiles> programs) {
-  std::string text = "#include \"coda/cpu/instantiate.h\"\n";
-  for (const ProgramFiles& program : programs) {
-    text += fmt::format("#include \"{}\"\n", program.program.string());
-    for (const std::string& instance : instances(program)) {
-      text += fmt::format("template struct coda::cpu::Epilogue<{}>;\n", instance);
-      if (!program.is_template) break;
-    }
-  }
-  return text;
-}
-
-std::string kernels_include(const ProgramFiles& program) {
-  return program.kernels.empty() ? "" : fmt::format("#include \"{}\"\n", program.kernels.string());
-}
-
-constexpr const char* kOperands[] = {"bf16", "fp16"};  // that kernels take
-
-// Those of the kernels of an instance: of a program that is no template the first one has all.
-std::string operands(const ProgramFiles& program, size_t type, const HostTargets& targets) {
-  std::string text;
-  for (size_t i = 0; i < 2; ++i) {
-    const bool wanted = targets.variant.empty() || targets.variant == kOperands[i];
-    if (!wanted || (program.is_template ? i != type : type != 0)) continue;
-    text += fmt::format("{}coda::{}", text.empty() ? "" : ", ", kOperands[i]);
-  }
-  return text;
-}
-
-// The kernels of the program for operands of one type, or, where it is no template, of both.
-std::string simulated_source(const ProgramFiles& program, size_t type, const HostTargets& targets) {
-  const std::string instance = instances(program)[type];
-  return fmt::format(R"(#include "coda/author/simulated.h"
-#include "{}"
-{}
-template <>
-std::span<const coda::plan::KernelEntry> coda::sim::kernels_of<{}>() {{
-  return coda::author::simulated_kernels<{}, {}>();
-}}
-)",
-                     program.program.string(), kernels_include(program), instance, instance,
-                     operands(program, type, targets));
-}
-
-std::string registration_source(const ProgramFiles& program, const HostTargets& targets) {
-  const auto types = instances(program);
-  std::string text = "#include \"coda/author/registration.h\"\n";
-  for (const fs::path& file : {program.program, program.formula, program.cases}) {
-    if (!file.empty()) text += fmt::format("#include \"{}\"\n", file.string());
-  }
-  std::string simulated;
-  if (targets.simulator) {
-    text += "#include \"coda/catalogue/simulated.h\"\n";
-    for (size_t type = 0; type < 2; ++type) {
-      if (operands(program, type, targets).empty()) continue;
-      text += fmt::format(
-          "template <>\nstd::span<const coda::plan::KernelEntry> coda::sim::kernels_of<{}>();\n",
-          types[type]);
-      simulated += fmt::format("coda::catalogue::simulated<{}>(), ", types[type]);
-    }
-    simulated = fmt::format(
-        "  static const coda::catalogue::SimulatedProgram simulated[] = {{{}}};\n", simulated);
-  }
-  std::string gpu;  // arguments
-  if (targets.gpu) {
-    text += "#include \"coda/author/gpu.h\"\n" + kernels_include(program);
-    for (size_t type = 0; type < 2; ++type) {
-      if (type == 0 || program.is_template) {
-        text += fmt::format(
-            "template <>\nstruct coda::author::SourceName<{}> {{\n"
-            "  static constexpr const char *type = \"{}\", *file = \"{}\";\n}};\n",
-            types[type], types[type], program.program.string());
-      }
-      gpu += fmt::format(", coda::author::on_gpu<{}, {}>()", types[type],
-                         program.is_template ? fmt::format("coda::{}", kOperands[type])
-                                             : "coda::bf16, coda::fp16");
-    }
-  }
-  const std::string cases =
-      program.cases.empty() ? "coda::author::Cases{}" : fmt::format("{}_cases()", program.name);
-  return text + fmt::format(R"(
-extern "C" __attribute__((visibility("default"))) const coda::author::Registration*
-{}{}() {{
-  static const coda::catalogue::Operation operation =
-      coda::author::operation<{}, {}, {}>("{}", "{}", &{}_formula, {}{});
-{}  static const coda::author::Registration registration{{.operation = &operation{}}};
-  return &registration;
-}}
-)",
-                            kRegistrationPrefix, program.name, types[0], types[1], types[2],
-                            program.name, program.argument, program.name, cases, gpu, simulated,
-                            targets.simulator ? ", .simulated = simulated" : "");
-}
-
 // The commands that make the shared object of one folder's programs.
 struct Build {
   std::span<const ProgramFiles> programs;
@@ -162,14 +60,14 @@ class BuildPlan {
 
   Build make(std::span<const ProgramFiles> programs, const HostTargets& targets) {
     build_.programs = programs;
-    const std::string epilogues = write("epilogues", epilogue_source(programs));
+    const std::string epilogues = write("epilogues", epilogues_source(programs));
     for (const std::vector<std::string>& flags : toolchain_.isas) compile(epilogues, flags);
     for (const ProgramFiles& program : programs) {
       for (size_t type = 0; targets.simulator && type < 2; ++type) {
         if (operands(program, type, targets).empty()) continue;
         compile(write(fmt::format("{}_sim{}", program.name, type),
                       simulated_source(program, type, targets)),
-                {"-ffp-contract=off", "-DCODA_SIM"});
+                {"-ffp-contract=off", "-O1", "-DCODA_SIM"});
       }
       std::vector<std::string> flags{"-ffp-contract=off", "-O1"};  // runs once a call
       if (targets.gpu) flags.emplace_back("-DCODA_LAUNCH");

@@ -5,17 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "coda/author/program_files.h"
+#include "coda/author/host_sources.h"
 #include "coda/author/registration.h"
 
 namespace coda::author {
-
-// What runs a program besides the CPU.
-struct HostTargets {
-  bool simulator = false;    // of a process that has it (coda_simulated)
-  bool gpu = false;          // of a libcoda that was built with CUDA
-  std::string variant = {};  // the only one that kernels are compiled for; none: all
-};
 
 // An author's operation, for as long as this lives.
 class LoadedProgram {

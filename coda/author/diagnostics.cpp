@@ -118,19 +118,6 @@ std::string source_line(const Place& place) {
   return text;
 }
 
-// Of the first struct in the file.
-std::optional<Place> declaration_in(const fs::path& path) {
-  std::ifstream file(path);
-  std::string text;
-  for (int line = 1; std::getline(file, text); ++line) {
-    const size_t at = text.find("struct ");
-    if (at != std::string::npos && text.find("//") > at) {
-      return Place{path, line, static_cast<int>(at) + 1};
-    }
-  }
-  return std::nullopt;
-}
-
 // Relative to the current folder where it lies in it.
 std::string shown(const fs::path& file) {
   std::error_code error;
@@ -170,9 +157,10 @@ std::string author_messages(const std::string& output, std::span<const fs::path>
     // gcc says before an error, clang behind it, which line led there: the nearest is the first.
     std::optional<Place> place;
     if (is_authors(lines[i])) place = lines[i].place;
-    for (size_t k = after; k < i && !place; ++k) {
-      const bool leads = lines[k].text.starts_with("required ") || lines[k].text.starts_with("in ");
-      if (leads && is_authors(lines[k])) place = lines[k].place;
+    for (const char* leads : {"in ", "required "}) {  // a constant's expansion is nearer
+      for (size_t k = after; k < i && !place; ++k) {
+        if (lines[k].text.starts_with(leads) && is_authors(lines[k])) place = lines[k].place;
+      }
     }
     size_t end = i + 1;
     while (end < lines.size() && !is_error(lines[end])) ++end;
@@ -182,8 +170,6 @@ std::string author_messages(const std::string& output, std::span<const fs::path>
       if (leads && is_authors(lines[k])) place = lines[k].place;
     }
     after = i + 1;
-    // A rule that the struct as a whole breaks.
-    if (!place && reason(lines[i]).starts_with("coda: ")) place = declaration_in(files[0]);
     if (!place) continue;
     // What follows at a line that has its message is a consequence of it.
     const auto same_line = [&](const Message& other) {

@@ -72,6 +72,22 @@ constexpr bool fits_tile(int index, uint32_t given) {
 }
 
 inline constexpr int kWideTiles[] = {2, 3, 10}, kNarrowTiles[] = {1, 9};
+// Of programs that combine many states at a time: tiles on which as many meet, so that the bits of a
+// result do not depend on the tile.
+inline constexpr int kWideStateTiles[] = {4};
+template <class P>
+constexpr bool combines_states() {
+  bool result = false;
+  P program{};
+  for_each_port(program, [&](const auto& port, auto) {
+    using PortType = stdlib::remove_cvref_t<decltype(port)>;
+    if constexpr (ReducePort<PortType>) {
+      result = result || CombinesAll<typename PortType::Reduction>;
+    }
+  });
+  return result;
+}
+
 inline constexpr int kMostSets = 4;  // of optional ports, before there are only all and none
 
 struct KernelChoices {
@@ -90,7 +106,11 @@ constexpr KernelChoices choose_kernels() {
         return;
       }
     };
-    first_that_fits(kWideTiles);
+    if constexpr (combines_states<P>()) {
+      first_that_fits(kWideStateTiles);
+    } else {
+      first_that_fits(kWideTiles);
+    }
     first_that_fits(kNarrowTiles);
   };
   constexpr uint32_t kDecided = decided_ports<P>();

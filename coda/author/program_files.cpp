@@ -48,6 +48,12 @@ void require_declared(const fs::path& path, const std::string& pattern, const st
   throw Error(fmt::format("{}: expected {}", path.string(), what));
 }
 
+int line_of_struct(const std::string& text, const std::string& type) {
+  std::smatch match;
+  std::regex_search(text, match, std::regex(fmt::format(R"(\bstruct\s+{}\b)", type)));
+  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + match.position(), '\n'));
+}
+
 ProgramFiles files_of(const fs::path& header) {
   ProgramFiles files;
   files.name = header.stem().string();
@@ -62,6 +68,7 @@ ProgramFiles files_of(const fs::path& header) {
                    fmt::format("the program, 'struct {}' outside of namespaces (its name follows "
                                "from the file's: {}.h)",
                                type, files.name));
+  files.line = line_of_struct(read_text(files.program), type);
   files.is_template =
       std::regex_search(read_text(files.program),
                         std::regex(fmt::format(R"(\btemplate\s*<[^;{{}}]*\bstruct\s+{}\b)", type)));

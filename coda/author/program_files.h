@@ -9,6 +9,7 @@ namespace coda::author {
 
 struct ProgramFiles {
   std::string name;          // of the operation: the file's stem
+  int line = 1;              // of the struct
   bool is_template = false;  // over the type of its operands
   std::string argument;      // the program's file as a command names it
   std::filesystem::path program, formula;

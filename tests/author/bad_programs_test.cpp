@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "coda/author/diagnostics.h"
+#include "coda/author/host_sources.h"
 #include "coda/author/process.h"
 #include "coda/author/toolchain.h"
 
@@ -55,7 +56,8 @@ TEST(BadPrograms, AreShownAtTheAuthorsLine) {
     precompile.emplace_back(argument);
   }
   precompile.push_back(prefix + ".gch");
-  ASSERT_EQ(run_all(std::vector{precompile})[0].status, 0);
+  const std::vector<std::vector<std::string>> first{precompile};
+  ASSERT_EQ(run_all(first)[0].status, 0);
 
   std::vector<fs::path> programs;
   for (const auto& entry :
@@ -67,9 +69,9 @@ TEST(BadPrograms, AreShownAtTheAuthorsLine) {
   std::vector<std::vector<std::string>> commands;
   for (const fs::path& program : programs) {
     std::vector<std::string> command = base;
+    const ProgramFiles files{.name = "bad", .line = 5, .program = program};
     const std::string source =
-        write(folder.path / (program.stem().string() + ".cpp"),
-              "#include \"" + program.string() + "\"\ntemplate struct coda::cpu::Epilogue<Bad>;\n");
+        write(folder.path / (program.stem().string() + ".cpp"), epilogues_source({&files, 1}));
     for (const std::string& argument :
          {std::string("-fsyntax-only"), std::string("-include"), prefix, source}) {
       command.push_back(argument);

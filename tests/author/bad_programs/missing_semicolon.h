@@ -1,4 +1,4 @@
-// expect 10: expected 
+// expect 11: expected 
 #pragma once
 #include <coda/program/program.h>
 

@@ -7,6 +7,6 @@ struct Bad {
   static constexpr auto port_names = coda::names("out");
   template <class Tile>
   CODA_HD void operator()(Tile& tile) const {
-    tile.write(out, tile.accumulator());
+    tile.emit(out, tile.accumulator());
   }
 };
