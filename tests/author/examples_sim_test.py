@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CODA = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests")).parent / "coda"
 FOLDER = ROOT / "examples/programs"
-CASES = 3
+CASES = 2
 SKIPPED = 77
 
 
