@@ -39,6 +39,7 @@ KERNEL_SIDE = {"core", "program"}
 HOST_ONLY = {
     "coda/core/edit_distance.h",
     "coda/core/error.h",
+    "coda/core/sha256.h",
     "coda/program/bind.h",
     "coda/program/describe.h",
     "coda/program/overlap.h",

@@ -57,6 +57,12 @@ user_program() {
     "$scratch/user_program/build/scaled_relu" &&
     $python scripts/check_isa_symbols.py "$scratch/user_program/build"
 }
+# A program of one's own, with nothing but the installed package.
+own_program() {
+  (cd "$scratch" && prefix/bin/coda new own_program &&
+    prefix/bin/coda check own_program/ --cases 20 &&
+    prefix/bin/coda check own_program/ --backend sim --variant bf16 --cases 2)
+}
 c_program() { example c && "$scratch/c/build/linear_swiglu"; }
 training_program() { example train && "$scratch/train/build/train"; }
 
@@ -100,6 +106,7 @@ step "clang-tidy on what changed" $python scripts/lint.py
 step "Python" python_tests
 step "Python package" python_package
 step "user program" user_program
+step "own program" own_program
 step "C program" c_program
 step "training program" training_program
 step "AddressSanitizer, UndefinedBehaviorSanitizer" sanitizer asan

@@ -23,13 +23,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "coda_kernel.cu";
 
+std::string quoted(const fs::path& path) { return fmt::format("\"{}\"", path.string()); }
+
 std::string source_text(const KernelSource& source) {
   const auto major = [](kernel::OperandMajor value) {
     return value == kernel::OperandMajor::kContraction ? "kContraction" : "kRows";
   };
   return fmt::format(
       R"(#include "coda/kernel/gemm.h"
-#include "{}"
+#include {}
 using Kernel = coda::kernel::KernelTraits<{}, {}, {}, coda::kernel::OperandMajor::{},
                                           coda::kernel::OperandMajor::{}, {}u, {}, {}u>;
 extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
@@ -37,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
   coda::kernel::gemm_block<Kernel>(arguments);
 }}
 )",
-      fs::absolute(source.program).lexically_normal().string(), source.type, source.operand,
+      quoted(fs::absolute(source.program).lexically_normal()), source.type, source.operand,
       source.tile, major(source.a), major(source.b), source.given, source.slices, source.either,
       CompiledKernel::kFunction);
 }
 
-// Everything that a text includes, as far as it is found in these folders, one file after the other.
+// Everything that a text includes, as far as it is found in these folders.
 class Includes {
  public:
   explicit Includes(std::vector<fs::path> folders) : folders_(std::move(folders)) {}

@@ -20,8 +20,8 @@ std::array<std::string, 3> instances(const ProgramFiles& program) {
 
 constexpr const char* kOperands[] = {"bf16", "fp16"};  // that kernels take
 
-std::string kernels_include(const ProgramFiles& program) {
-  return program.kernels.empty() ? "" : fmt::format("#include \"{}\"\n", program.kernels.string());
+std::string include(const fs::path& file) {
+  return file.empty() ? "" : fmt::format("#include \"{}\"\n", file.string());
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ std::string kernels_include(const ProgramFiles& program) {
 std::string epilogues_source(std::span<const ProgramFiles> programs) {
   std::string text = "#include \"coda/cpu/instantiate.h\"\n";
   for (const ProgramFiles& program : programs) {
-    text += fmt::format("#include \"{}\"\n", program.program.string());
+    text += include(program.program);
     for (const std::string& instance : instances(program)) {
       // A rule that the struct as a whole breaks is then shown at its line.
       text += fmt::format("#line {} \"{}\"\ntemplate struct coda::cpu::Epilogue<{}>;\n",
@@ -53,14 +53,13 @@ std::string operands(const ProgramFiles& program, size_t type, const HostTargets
 std::string simulated_source(const ProgramFiles& program, size_t type, const HostTargets& targets) {
   const std::string instance = instances(program)[type];
   return fmt::format(R"(#include "coda/author/simulated.h"
-#include "{}"
-{}
+{}{}
 template <>
 std::span<const coda::plan::KernelEntry> coda::sim::kernels_of<{}>() {{
   return coda::author::simulated_kernels<{}, {}>();
 }}
 )",
-                     program.program.string(), kernels_include(program), instance, instance,
+                     include(program.program), include(program.kernels), instance, instance,
                      operands(program, type, targets));
 }
 
@@ -68,7 +67,7 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
   const auto types = instances(program);
   std::string text = "#include \"coda/author/registration.h\"\n";
   for (const fs::path& file : {program.program, program.formula, program.cases}) {
-    if (!file.empty()) text += fmt::format("#include \"{}\"\n", file.string());
+    text += include(file);
   }
   std::string simulated;
   if (targets.simulator) {
@@ -80,12 +79,14 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
           types[type]);
       simulated += fmt::format("coda::catalogue::simulated<{}>(), ", types[type]);
     }
-    simulated = fmt::format(
-        "  static const coda::catalogue::SimulatedProgram simulated[] = {{{}}};\n", simulated);
+    if (!simulated.empty()) {
+      simulated = fmt::format(
+          "  static const coda::catalogue::SimulatedProgram simulated[] = {{{}}};\n", simulated);
+    }
   }
   std::string gpu;  // arguments
   if (targets.gpu) {
-    text += "#include \"coda/author/gpu.h\"\n" + kernels_include(program);
+    text += "#include \"coda/author/gpu.h\"\n" + include(program.kernels);
     for (size_t type = 0; type < 2; ++type) {
       if (type == 0 || program.is_template) {
         text += fmt::format(
@@ -111,7 +112,7 @@ extern "C" __attribute__((visibility("default"))) const coda::author::Registrati
 )",
                             kRegistrationPrefix, program.name, types[0], types[1], types[2],
                             program.name, program.argument, program.name, cases, gpu, simulated,
-                            targets.simulator ? ", .simulated = simulated" : "");
+                            simulated.empty() ? "" : ", .simulated = simulated");
 }
 
 }  // namespace coda::author

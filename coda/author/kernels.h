@@ -72,8 +72,8 @@ constexpr bool fits_tile(int index, uint32_t given) {
 }
 
 inline constexpr int kWideTiles[] = {2, 3, 10}, kNarrowTiles[] = {1, 9};
-// Of programs that combine many states at a time: tiles on which as many meet, so that the bits of a
-// result do not depend on the tile.
+// Of programs that combine many states at a time: tiles on which as many meet, so that a result's
+// bits do not depend on the tile.
 inline constexpr int kWideStateTiles[] = {4};
 template <class P>
 constexpr bool combines_states() {

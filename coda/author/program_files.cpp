@@ -59,6 +59,10 @@ ProgramFiles files_of(const fs::path& header) {
   files.name = header.stem().string();
   check_program_name(files.name);
   files.argument = header.string();
+  if (fs::absolute(header).string().find_first_of("\"\\\n") != std::string::npos) {
+    throw Error(fmt::format("{}: expected a path without quotes, backslashes and line ends",
+                            files.argument));
+  }
   files.program = fs::absolute(header).lexically_normal();
   const auto beside = [&](std::string_view what) {
     return fs::absolute(header.parent_path() / fmt::format("{}{}{}", files.name, what, kHeader));

@@ -1,5 +1,5 @@
-// Kernels of authors' programs on the GPU, without CUDA's headers: compiled by coda::compile, loaded
-// and launched. In libraries that were built with CUDA.
+// Kernels of authors' programs on the GPU, without CUDA's headers: compiled by coda::compile,
+// loaded and launched. In libraries that were built with CUDA.
 #pragma once
 #include <memory>
 

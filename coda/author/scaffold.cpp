@@ -38,7 +38,7 @@ struct @STRUCT@ {
 )";
 
 constexpr const char* kFormula =
-    R"(// What @NAME@ means, on whole matrices in fp64: written from the mathematics, not from the program.
+    R"(// What @NAME@ means, on whole matrices in fp64: from the mathematics, not from the program.
 // `round` stands where a framework that runs one operator after the other would store a tensor.
 #pragma once
 #include <coda/reference/formula.h>
@@ -56,7 +56,7 @@ inline coda::reference::Arrays @NAME@_formula(const coda::reference::Arrays& in,
 )";
 
 constexpr const char* kCases =
-    R"(// How `coda check` draws the inputs of @NAME@; without this file, from the kinds of its ports.
+    R"(// How `coda check` draws inputs; without this file, from the kinds of the ports.
 #pragma once
 #include <coda/author/cases.h>
 
@@ -68,7 +68,8 @@ inline coda::author::Cases @NAME@_cases() {
 
 constexpr const char* kReadme = R"(# @NAME@
 
-`@NAME@.h` is the program, `@NAME@_formula.h` what it means in fp64, `@NAME@_cases.h` how inputs are drawn.
+`@NAME@.h` is the program, `@NAME@_formula.h` what it means in fp64, `@NAME@_cases.h` how inputs
+are drawn.
 
 ```
 coda check . --backend cpu    # compiles it and compares with the formula on random cases

@@ -75,7 +75,8 @@ fs::path find_headers() {
     throw Error(
         fmt::format("CODA_INCLUDE={}: expected a folder with coda/program/program.h", asked));
   }
-  for (const fs::path& folder : {own_folder() / "../include", fs::path(CODA_SOURCE_DIR)}) {
+  for (const fs::path& folder :
+       {own_folder() / "../include", own_folder() / "..", fs::path(CODA_SOURCE_DIR)}) {
     if (has_headers(folder)) return folder.lexically_normal();
   }
   throw Error(
@@ -84,7 +85,8 @@ fs::path find_headers() {
 }
 
 fs::path find_generated_headers() {
-  for (const fs::path& folder : {find_headers(), fs::path(CODA_GENERATED_DIR)}) {
+  for (const fs::path& folder :
+       {find_headers(), own_folder() / "generated", fs::path(CODA_GENERATED_DIR)}) {
     if (fs::exists(folder / "coda/ptx/wgmma_instruction.cuh")) return folder;
   }
   throw Error(

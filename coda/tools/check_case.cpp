@@ -163,7 +163,8 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
       continue;
     }
     c.given.insert(port.name);
-    if (port.kind == PortKind::kScalar) c.numbers[port.name] = draw_number(c, variant, port, random);
+    if (port.kind == PortKind::kScalar)
+      c.numbers[port.name] = draw_number(c, variant, port, random);
   }
   // Beside tables, positions are rows of them; else angles stay accurate up to a million.
   const bool table = std::ranges::any_of(variant.program.ports, [&](const PortView& port) {
@@ -250,19 +251,6 @@ Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) 
   draw_arguments(c, variant, kernel, random);
   draw_in_place(c, variant, random);
   return c;
-}
-
-Extent Case::extent(const PortView& port) const {
-  if (!drawn) {
-    PortView whole = port;
-    whole.segments = 1;
-    return expected_extent(whole, problem, 0);
-  }
-  for (const auto* tensors : {&drawn->inputs, &drawn->outputs}) {
-    const auto found = std::ranges::find(*tensors, port.name, &catalogue::DrawnTensor::name);
-    if (found != tensors->end()) return {found->rows, found->columns};
-  }
-  return {};
 }
 
 std::string Case::text() const {

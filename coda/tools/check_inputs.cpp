@@ -1,4 +1,4 @@
-// The inputs of a case: draw_inputs of check_case.h.
+// The inputs of a case: draw_inputs of check_case.h, and how large they are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -158,6 +158,19 @@ Array sizes_of(const Segments& segments) {
 }
 
 }  // namespace
+
+Extent Case::extent(const PortView& port) const {
+  if (!drawn) {
+    PortView whole = port;
+    whole.segments = 1;
+    return expected_extent(whole, problem, 0);
+  }
+  for (const auto* tensors : {&drawn->inputs, &drawn->outputs}) {
+    const auto found = std::ranges::find(*tensors, port.name, &catalogue::DrawnTensor::name);
+    if (found != tensors->end()) return {found->rows, found->columns};
+  }
+  return {};
+}
 
 const catalogue::Values* unusual_values(const Variant& variant, const std::string& port) {
   const auto found = variant.values.find(port);

@@ -1,5 +1,5 @@
-// out = clamp(A Bᵀ ⊙ inverse_scale, -448, 448), what a quantiser to eight bits is given, and max|A Bᵀ| of
-// every 64 columns: the scale of the next step.
+// out = clamp(A Bᵀ ⊙ inverse_scale, -448, 448), what a quantiser to eight bits is given, and
+// max|A Bᵀ| of every 64 columns: the scale of the next step.
 #pragma once
 #include <coda/program/program.h>
 

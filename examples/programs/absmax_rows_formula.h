@@ -1,4 +1,5 @@
-// out = clamp(z ⊙ inverse_scale, ±448), max|z| in parts; unfused: linear, multiply, clamp, and abs, max.
+// out = clamp(z ⊙ inverse_scale, ±448), max|z| in parts; unfused: linear, multiply, clamp, and
+// abs, max.
 #pragma once
 #include <coda/reference/partials.h>
 

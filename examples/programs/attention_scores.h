@@ -1,5 +1,5 @@
-// scores = scale·A Bᵀ and, of every 64 columns, (max, Σexp(score - max)): one pass over the partials
-// finishes the softmax of a row.
+// scores = scale·A Bᵀ and, of every 64 columns, (max, Σexp(score - max)): one pass over the
+// partials finishes the softmax of a row.
 #pragma once
 #include <coda/program/program.h>
 

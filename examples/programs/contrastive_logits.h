@@ -1,5 +1,5 @@
-// logits = A Bᵀ·inverse_temperature, the log Σ exp of their rows in parts, and the logit of the pair (i, i):
-// both sides of a contrastive loss, whose targets are the diagonal.
+// logits = A Bᵀ·inverse_temperature, the log Σ exp of their rows in parts, and the logit of the
+// pair (i, i): what a contrastive loss takes, whose targets are the diagonal.
 #pragma once
 #include <coda/program/program.h>
 

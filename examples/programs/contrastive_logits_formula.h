@@ -1,5 +1,5 @@
-// z = A Bᵀ·inverse_temperature, its log Σ exp in parts, its diagonal; unfused: matmul, multiply, and the
-// sums in fp32. Rows and columns count from the begin of their segments.
+// z = A Bᵀ·inverse_temperature, its log Σ exp in parts, its diagonal; unfused: matmul, multiply,
+// and the sums in fp32. Rows and columns count from the begin of their segments.
 #pragma once
 #include <coda/reference/partials.h>
 

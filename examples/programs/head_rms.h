@@ -1,5 +1,5 @@
-// out = γ ⊙ head / rms(head) for every head of A Bᵀ: a norm over groups of columns, like q/k norm. B comes
-// as the halves of its heads, so a head's sum is over both accumulators.
+// out = γ ⊙ head / rms(head) for every head of A Bᵀ: a norm over groups of columns, like q/k norm.
+// B comes as the halves of its heads, so a head's sum is over both accumulators.
 #pragma once
 #include <coda/program/program.h>
 

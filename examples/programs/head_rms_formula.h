@@ -1,5 +1,5 @@
-// out = γ ⊙ z / √(mean of z² over the head + ε); unfused: linear, the norm in two operators. Column j of
-// a half lies in head j/half.
+// out = γ ⊙ z / √(mean of z² over the head + ε); unfused: linear, the norm in two operators.
+// Column j of a half lies in head j/half.
 #pragma once
 #include <coda/reference/formula.h>
 

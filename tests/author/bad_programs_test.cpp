@@ -1,4 +1,4 @@
-// Programs that must not compile: what an author is shown first, and at which of the author's lines.
+// Programs that must not compile: what an author is shown first, and at which line.
 // Each header in bad_programs says so in its first line, "// expect LINE: TEXT".
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// expect 11: expected 
+// expect 10: expected
 #pragma once
 #include <coda/program/program.h>
 
@@ -7,7 +7,6 @@ struct Bad {
   static constexpr auto port_names = coda::names("out");
   template <class Tile>
   CODA_HD void operator()(Tile& tile) const {
-    const auto x = tile.accumulator()
-    tile.store(out, x);
+    const auto x = tile.accumulator() tile.store(out, x);
   }
 };

@@ -20,7 +20,9 @@ struct Bad {
   coda::Store<float> o14;
   coda::Store<float> o15;
   coda::Store<float> o16;
-  static constexpr auto port_names = coda::names("o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10", "o11", "o12", "o13", "o14", "o15", "o16");
+  static constexpr auto port_names =
+      coda::names("o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10", "o11", "o12",
+                  "o13", "o14", "o15", "o16");
   template <class Tile>
   CODA_HD void operator()(Tile& tile) const {
     tile.store(o0, tile.accumulator());

@@ -1,4 +1,4 @@
-// expect 10: coda: 
+// expect 10: coda:
 #pragma once
 #include <coda/program/program.h>
 
