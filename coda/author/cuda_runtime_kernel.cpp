@@ -11,10 +11,13 @@
 namespace coda::author {
 namespace {
 
-// A kernel that keeps registers in memory is slower than one on a smaller tile.
+// Of a thread, beyond which a tile is refused: a kernel that keeps many registers in memory is
+// slower than one on a smaller tile.
+constexpr int kMostSpilled = 64;
+
 CompiledKernel compile_whole(const KernelSource& source) {
   CompiledKernel kernel = compile(source);
-  if (kernel.spilled_bytes > 0) {
+  if (kernel.spilled_bytes > kMostSpilled) {
     throw Error(fmt::format(
         "{}: on tile {} it needs more registers than there are: {} bytes are spilled to memory; "
         "keep fewer values alive at a time, make several of many with map_lanes "

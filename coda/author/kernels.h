@@ -98,6 +98,9 @@ struct KernelChoices {
 template <class P>
 constexpr KernelChoices choose_kernels() {
   KernelChoices result;
+  // Two accumulators and tensors in besides leave no registers on the wide tiles.
+  constexpr bool kNarrowOnly =
+      accumulators_of<P>() == 2 && coda::detail::has_port_of<P>(PortKind::kPerElement);
   const auto add = [&](uint32_t given) {
     const auto first_that_fits = [&](const auto& tiles) {
       for (const int tile : tiles) {
@@ -108,7 +111,7 @@ constexpr KernelChoices choose_kernels() {
     };
     if constexpr (combines_states<P>()) {
       first_that_fits(kWideStateTiles);
-    } else {
+    } else if constexpr (!kNarrowOnly) {
       first_that_fits(kWideTiles);
     }
     first_that_fits(kNarrowTiles);
