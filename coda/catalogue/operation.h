@@ -13,6 +13,7 @@
 #include "coda/plan/kernel_entry.h"
 #include "coda/program/bind.h"
 #include "coda/reference/formula.h"
+#include "coda/trace/run.h"
 
 namespace coda::cuda {
 struct Target;  // coda/plan/cuda.h
@@ -46,6 +47,8 @@ struct Variant {
   int64_t (*cuda_workspace_bytes)(const Call& call, const cuda::Target& target) = nullptr;
   std::type_index type = typeid(void);  // of the program; simulated.h finds its kernels by it
   Draw draw = nullptr;                  // cases, where they do not follow from the ports
+  // The program as a graph; nullptr: an operation without a GEMM has none.
+  trace::Graph (*trace)(const trace::Instance& instance) = nullptr;
 };
 
 struct Operation {
@@ -72,7 +75,8 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
           gpu.kernels,
           gpu.workspace_bytes,
           typeid(P),
-          nullptr};
+          nullptr,
+          &trace::run_instance<P>};
 }
 
 std::span<const Operation* const> operations();

@@ -119,7 +119,10 @@ struct Mean {
   static constexpr const char* parameter_names[] = {"width"};
   float width = 1.0f;
 
-  CODA_HD float finish(float sum) const { return sum / width; }
+  template <class V>
+  CODA_HD V finish(const V& sum) const {
+    return sum / width;
+  }
   CODA_HD float derivative(float) const { return 1.0f / width; }
 };
 
@@ -129,7 +132,8 @@ struct ReciprocalRms {
   static constexpr const char* parameter_names[] = {"width", "epsilon"};
   float width = 1.0f, epsilon = 0.0f;
 
-  CODA_HD float finish(float sum_of_squares) const {
+  template <class V>
+  CODA_HD V finish(const V& sum_of_squares) const {
     return rsqrt(sum_of_squares / width + epsilon);
   }
   CODA_HD float derivative(float sum_of_squares) const {
