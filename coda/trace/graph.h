@@ -114,6 +114,7 @@ struct LiftFacts {
 struct FinishFacts {
   std::string type;  // "coda::ReciprocalRms"
   ReductionFacts reduction;
+  bool never_zero = false;
   std::function<double(const std::vector<double>&)> finish;  // of a state
   std::vector<std::pair<std::string, double>> parameters;    // of this instance: ("width", 4096)
 };

@@ -66,8 +66,8 @@ Subgraph record(F&& f) {
 // How many numbers a row is finished to.
 template <class R>
 constexpr size_t value_count() {
-  if constexpr (requires { R::value_names.size(); }) {
-    return R::value_names.size();
+  if constexpr (requires { R::value_names[0]; }) {
+    return std::size(R::value_names);
   } else {
     return 1;
   }
@@ -89,8 +89,8 @@ std::shared_ptr<const ReductionFacts> reduction_facts() {
       return detail::nodes_of(R::combine(detail::state_argument<State>(0),
                                          detail::state_argument<State>(result.members)));
     });
-    if constexpr (requires { R::value_names.size(); }) {
-      result.values.assign(std::begin(R::value_names.name), std::end(R::value_names.name));
+    if constexpr (requires { R::value_names[0]; }) {
+      result.values.assign(std::begin(R::value_names), std::end(R::value_names));
     }
     return std::make_shared<const ReductionFacts>(std::move(result));
   }();
@@ -131,6 +131,7 @@ std::shared_ptr<const FinishFacts> finish_facts(const Finish& finish) {
   FinishFacts result;
   result.type = detail::type_name<Finish>();
   result.reduction = *reduction_facts<Reduction>();
+  if constexpr (requires { Finish::never_zero; }) result.never_zero = Finish::never_zero;
   result.finish = [finish](const std::vector<double>& members) -> double {
     const auto finished = [&]<class V>(V) -> double {
       typename Reduction::template State<V> state;
