@@ -45,8 +45,9 @@ std::string literal(double value, Element element) {
   return text + "f";
 }
 
-BodyPrinter::BodyPrinter(const Graph& graph)
+BodyPrinter::BodyPrinter(const Graph& graph, Style style)
     : graph_(graph),
+      style_(style),
       uses_(graph.nodes.size()),
       segment_(graph.nodes.size(), kUnused),
       texts_(graph.nodes.size()),
@@ -156,6 +157,9 @@ BodyPrinter::Text BodyPrinter::applied(const Node& node) const {
   const auto& x = node.operand;
   if (level == kUnary) return {facts.name + operand(x[0], kPrimary), kUnary};
   if (level < kPrimary) {
+    if (style_ == Style::kFormula && node.function == Function::kMultiply) {
+      return {operand(x[0], level) + "·" + operand(x[1], level), level};
+    }
     const bool ordered = node.function == Function::kSubtract ||
                          node.function == Function::kDivide || level <= kEqual || level == kLess;
     return {fmt::format("{} {} {}", operand(x[0], level), facts.name,
@@ -168,8 +172,44 @@ BodyPrinter::Text BodyPrinter::applied(const Node& node) const {
   return {fmt::format("{}({})", facts.name, fmt::join(operands, ", ")), kPrimary};
 }
 
+BodyPrinter::Text BodyPrinter::formula_leaf(const Node& node) const {
+  const auto port = [&] { return graph_.program.ports[static_cast<size_t>(node.port)]; };
+  const char* const half = node.member == 0 ? "first" : "second";
+  switch (node.kind) {
+    case NodeKind::kConstant: {
+      std::string text = literal(node.value, Element::kFloat);
+      text.pop_back();
+      if (text.ends_with(".0")) text.resize(text.size() - 2);
+      return {std::isinf(node.value) ? "∞" : text, node.value < 0 ? kUnary : kPrimary};
+    }
+    case NodeKind::kAccumulator:
+      return {graph_.program.accumulators == 1
+                  ? std::string("A·Bᵀ")
+                  : fmt::format("A·B{}ᵀ", node.member == 0 ? "₀" : "₁"),
+              kProduct};
+    case NodeKind::kLoad:
+      return {port().paired ? fmt::format("{}.{}", port().name, half) : port().name, kPrimary};
+    case NodeKind::kLookup:
+      return {fmt::format("{}[{}].{}", port().name, operand(node.operand[0], 0), half), kPrimary};
+    case NodeKind::kRow: return {"row", kPrimary};
+    case NodeKind::kColumn: return {"column", kPrimary};
+    case NodeKind::kHeadDim: return {"head_dim", kPrimary};
+    case NodeKind::kGroupSum:
+      return {fmt::format("Σ_head({})", operand(node.operand[0], 0)), kPrimary};
+    default: break;
+  }
+  return {fmt::format("{}({}·{})", facts_of(node.function).name, operand(node.operand[0], kProduct),
+                      operand(node.operand[1], kProduct)),
+          kPrimary};
+}
+
 BodyPrinter::Text BodyPrinter::expression(int i, int indent) {
   const Node& node = graph_.nodes[static_cast<size_t>(i)];
+  const bool turn = node.kind == NodeKind::kApply &&
+                    (node.function == Function::kCosine || node.function == Function::kSine);
+  if (style_ == Style::kFormula && (node.kind != NodeKind::kApply || turn)) {
+    return formula_leaf(node);
+  }
   const auto port = [&] { return graph_.program.ports[static_cast<size_t>(node.port)]; };
   const char* const half = node.member == 0 ? "first" : "second";
   switch (node.kind) {
@@ -200,7 +240,7 @@ BodyPrinter::Text BodyPrinter::expression(int i, int indent) {
     case NodeKind::kApply: break;
     case NodeKind::kArgument: return {fmt::format("x{}", node.member), kPrimary};
   }
-  if (node.function == Function::kCosine || node.function == Function::kSine) {
+  if (turn) {
     const std::string call =
         fmt::format("rotation({}, {})", operand(node.operand[0], 0), operand(node.operand[1], 0));
     const char* part = node.function == Function::kCosine ? "cosine" : "sine";
@@ -219,7 +259,9 @@ void BodyPrinter::print_nodes(int segment, int indent) {
     const bool plain = node.kind == NodeKind::kConstant || node.kind == NodeKind::kHeadDim || part;
     if (plain || (uses_[i] < 2 && texts_[i].text.size() <= kLongest)) continue;
     const std::string name = name_for(node);
-    line(indent, fmt::format("const auto {} = {};", name, texts_[i].text));
+    line(indent, style_ == Style::kFormula
+                     ? fmt::format("{} = {}", name, texts_[i].text)
+                     : fmt::format("const auto {} = {};", name, texts_[i].text));
     texts_[i] = {name, kPrimary};
   }
 }
@@ -229,6 +271,16 @@ void BodyPrinter::print_outputs(const std::vector<Output>& outputs, int indent) 
     const PortView& port = graph_.program.ports[static_cast<size_t>(output.port)];
     std::vector<std::string> values;
     for (const int value : output.values) values.push_back(texts_[static_cast<size_t>(value)].text);
+    if (style_ == Style::kFormula) {
+      const bool rows = port.kind == PortKind::kRowReduce;
+      const std::string text = fmt::format("{}", fmt::join(values, ", "));
+      line(indent, port.kind == PortKind::kStore
+                       ? fmt::format("{} = {}", port.name, text)
+                       : fmt::format("{} = {} of {} {}: {}", port.name,
+                                     graph_.facts[static_cast<size_t>(output.port)].reduction->type,
+                                     port.partial_width, rows ? "columns" : "rows", text));
+      continue;
+    }
     line(indent, fmt::format("tile.{}({}, {});", port.kind == PortKind::kStore ? "store" : "reduce",
                              port.name, fmt::join(values, ", ")));
   }
@@ -241,6 +293,12 @@ std::string BodyPrinter::print() {
     print_outputs(graph_.segments[0], 4);
     return result_;
   }
+  for (size_t s = 0; s < segments && style_ == Style::kFormula; ++s) {
+    line(4, fmt::format("segment {}:", s));
+    print_nodes(static_cast<int>(s), 6);
+    print_outputs(graph_.segments[s], 6);
+  }
+  if (style_ == Style::kFormula) return result_;
   for (size_t s = 0; s < segments; ++s) {
     const std::string condition =
         s + 1 == segments ? "" : fmt::format("if (tile.segment() == {}) ", s);

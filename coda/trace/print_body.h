@@ -1,4 +1,4 @@
-// The statements of a graph's operator(), as C++. Host only.
+// The statements of a graph's operator(), as C++ or as a formula. Host only.
 #pragma once
 #include <map>
 #include <set>
@@ -10,9 +10,14 @@ namespace coda::trace {
 // A C++ literal of a float, or of an integer or mask.
 std::string literal(double value, Element element);
 
+enum class Style {
+  kCode,     // of an operator()
+  kFormula,  // as one writes it down: ports by name, A·Bᵀ for the accumulator
+};
+
 class BodyPrinter {
  public:
-  explicit BodyPrinter(const Graph& graph);
+  explicit BodyPrinter(const Graph& graph, Style style = Style::kCode);
   std::string print();  // lines indented by four
 
  private:
@@ -26,6 +31,7 @@ class BodyPrinter {
   void print_nodes(int segment, int indent);
   void print_outputs(const std::vector<Output>& outputs, int indent);
   Text expression(int node, int indent);
+  Text formula_leaf(const Node& node) const;
   Text applied(const Node& node) const;
   std::string operand(int node, int least) const;
   std::string grouped(const std::string& what, const std::string& base, int indent);
@@ -34,6 +40,7 @@ class BodyPrinter {
   void line(int indent, const std::string& text);
 
   const Graph& graph_;
+  Style style_;
   std::vector<int> uses_;     // of each node, by nodes and outputs
   std::vector<int> segment_;  // -1: several; -2: none
   std::vector<Text> texts_;

@@ -70,6 +70,10 @@ std::string camel_case(const std::string& name) {
   return result;
 }
 
+std::string print_formula(const Graph& graph) {
+  return BodyPrinter(graph, Style::kFormula).print();
+}
+
 std::string print_cpp(const Graph& graph, const PrintOptions& options) {
   std::string result;
   for (size_t begin = 0; begin < options.head.size();) {

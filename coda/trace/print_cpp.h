@@ -14,6 +14,9 @@ struct PrintOptions {
 
 std::string print_cpp(const Graph& graph, const PrintOptions& options);
 
+// The same as a formula, a line for every output and every value that several take.
+std::string print_formula(const Graph& graph);
+
 std::string camel_case(const std::string& name);  // "linear_swiglu" → "LinearSwiglu"
 
 }  // namespace coda::trace

@@ -61,12 +61,14 @@ class Derive : public testing::Test {
 TEST_F(Derive, SwigluWithEveryActivation) {
   constexpr int64_t kM = 70, kN = 67, kK = 9;
   for (int activation = 0; activation < 4; ++activation) {
-    Arrays in{{"A", normal(kM, kK)},    {"B", normal(kN, kK)},
-              {"gate", normal(kM, kN)}, {"up", normal(kM, kN)},
+    Arrays in{{"A", normal(kM, kK)},
+              {"B", normal(kN, kK)},
+              {"gate", normal(kM, kN)},
+              {"up", normal(kM, kN)},
               {"activation", Array(static_cast<double>(activation))}};
     add_row_factor(in, kM);
-    const trace::Graph forward = graph_of("linear_swiglu", "fp32", {"rstd", "gate", "up"},
-                                          {{"activation", activation}});
+    const trace::Graph forward =
+        graph_of("linear_swiglu", "fp32", {"rstd", "gate", "up"}, {{"activation", activation}});
     const trace::Derived derived = trace::derive(forward);
     EXPECT_EQ(derived.accumulator, "dout");
     const Arrays got = trace::evaluate(derived.graph, in);
@@ -80,8 +82,8 @@ TEST_F(Derive, SwigluWithEveryActivation) {
 
 TEST_F(Derive, ResidualNorm) {
   constexpr int64_t kM = 70, kN = 67, kK = 9;
-  Arrays in{{"A", normal(kM, kK)},     {"B", normal(kN, kK)}, {"x", normal(kM, kN)},
-            {"dx_in", normal(kM, kN)}, {"gamma", normal(1, kN)}, {"dots", normal(2, kM)},
+  Arrays in{{"A", normal(kM, kK)},      {"B", normal(kN, kK)},    {"x", normal(kM, kN)},
+            {"dx_in", normal(kM, kN)},  {"gamma", normal(1, kN)}, {"dots", normal(2, kM)},
             {"dots.width", Array(64.0)}};
   add_row_factor(in, kM);
   const Arrays expected = by_hand("linear_norm_backward", in);
@@ -91,8 +93,7 @@ TEST_F(Derive, ResidualNorm) {
   in["out"] = in.at("x");
   in["dout"] = in.at("dx_in");
   const trace::Graph forward = graph_of("linear_residual_norm", "kept-fp32", {"bias"}, {});
-  const Arrays got =
-      trace::evaluate(trace::derive(forward, {.accumulator = "dscaled"}).graph, in);
+  const Arrays got = trace::evaluate(trace::derive(forward, {.accumulator = "dscaled"}).graph, in);
   expect_near(got.at("daccumulator"), expected.at("dx"), kExact, "dx");
   expect_near(got.at("dresidual"), expected.at("dx"), kExact, "dresidual");
   expect_near(got.at("dgamma"), expected.at("dgamma"), kExact, "dgamma");
@@ -103,12 +104,12 @@ TEST_F(Derive, CrossEntropyWithAndWithoutSoftCap) {
   constexpr int64_t kM = 37, kN = 150, kK = 9;
   for (const double cap : {0.0, 1.5}) {
     const double z_loss = 0.03, on_target = 0.9, elsewhere = 0.1 / kN;
-    Arrays in{{"A", normal(kM, kK)}, {"B", normal(kN, kK)}, {"dloss", normal(1, kM)},
-              {"soft_cap", Array(cap)}, {"z_loss", Array(z_loss)},
-              {"on_target", Array(on_target)}, {"elsewhere", Array(elsewhere)}};
-    in["target"] = map(Array(1, kM), [&](double) {
-      return static_cast<double>(random.between(0, kN - 1));
-    });
+    Arrays in{{"A", normal(kM, kK)},          {"B", normal(kN, kK)},
+              {"dloss", normal(1, kM)},       {"soft_cap", Array(cap)},
+              {"z_loss", Array(z_loss)},      {"on_target", Array(on_target)},
+              {"elsewhere", Array(elsewhere)}};
+    in["target"] =
+        map(Array(1, kM), [&](double) { return static_cast<double>(random.between(0, kN - 1)); });
     add_row_factor(in, kM);
     const Arrays sums = by_hand("linear_cross_entropy", in);
     Array lse(1, kM);
@@ -161,7 +162,9 @@ TEST_F(Derive, RopeWithAndWithoutHeadNorm) {
     const Array dy = normal(kM, kColumns), z = normal(kM, kColumns), bias = normal(1, kColumns);
     Arrays in{{"head_dim", Array(static_cast<double>(kHead))},
               {"inv_freq", map(normal(1, kHalf), [](double x) { return std::fabs(x); })},
-              {"scale", Array(1.25)}, {"norm_epsilon", Array(0.25)}, {"bias", bias}};
+              {"scale", Array(1.25)},
+              {"norm_epsilon", Array(0.25)},
+              {"bias", bias}};
     in["positions"] =
         map(Array(1, kM), [&](double) { return static_cast<double>(random.between(0, 500)); });
     add_row_factor(in, kM);
@@ -219,15 +222,15 @@ TEST_F(Derive, RopeWithAndWithoutHeadNorm) {
           expect_near(columns_of(got.at(fmt::format("dbias_{}", half)), begin / 2, width / 2),
                       half_of(expected.at("dbias_" + name), kHalf, which), kExact, "dbias");
         } else if (name != "v") {
-          expect_near(columns_of(got.at(fmt::format("d{}_norm_{}", name, half)), begin / 2,
-                                 width / 2),
-                      half_of(expected.at("d" + name + "_norm"), kHalf, which), kExact, "dnorm");
+          expect_near(
+              columns_of(got.at(fmt::format("d{}_norm_{}", name, half)), begin / 2, width / 2),
+              half_of(expected.at("d" + name + "_norm"), kHalf, which), kExact, "dnorm");
         }
       }
       begin += width;
     }
-    const Array rows = norm ? transpose(row_sums(got.at("drstd_terms")))
-                            : column_sums(got.at("drstd"));
+    const Array rows =
+        norm ? transpose(row_sums(got.at("drstd_terms"))) : column_sums(got.at("drstd"));
     expect_near(rows * r, column_sums(expected.at("sums")), kExact, "sums");
   }
 }
