@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "coda/program/reduction.h"
 #include "coda/trace/reduction_facts.h"
@@ -69,7 +70,7 @@ void DerivedPorts::move_into(Graph& derived) const {
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](int i) {
     const Entry& entry = entries_[static_cast<size_t>(i)];
-    return std::pair(static_cast<int>(entry.role), entry.order);
+    return std::tuple(static_cast<int>(entry.role), entry.order, entry.view.name);
   });
   for (size_t i = 0; i < order.size(); ++i) {
     const Entry& entry = entries_[static_cast<size_t>(order[i])];

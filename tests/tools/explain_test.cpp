@@ -36,7 +36,7 @@ nlohmann::json results(const char* file) {
 double predicted_ms(const nlohmann::json& r, int64_t N, const std::vector<std::string>& with,
                     const std::vector<std::string>& without) {
   const catalogue::Variant& variant = catalogue::find_variant(
-      catalogue::find_operation(r["operation"]), r["variant"].get<std::string>());
+      catalogue::find_operation(r["operation"].get<std::string>()), r["variant"].get<std::string>());
   const trace::TrafficShape shape{r["M"], N, r["K"], 128, dtype_bytes(variant.operand)};
   const auto regime = r["regime"] == "random" ? plan::Regime::kRandom : plan::Regime::kZeros;
   return 1e3 * explain(variant, usual_instance(variant.program, with, without), shape,
@@ -50,7 +50,7 @@ TEST(Explain, PredictsMeasuredTimes) {
     const bool sliced = r["config"].get<std::string>().find("_k") != std::string::npos;
     if (!r["chosen"].get<bool>() || sliced) continue;
     const catalogue::Variant& variant = catalogue::find_variant(
-        catalogue::find_operation(r["operation"]), r["variant"].get<std::string>());
+        catalogue::find_operation(r["operation"].get<std::string>()), r["variant"].get<std::string>());
     std::vector<std::string> without;
     for (const PortView& port : variant.program.ports) {
       if (port.optional) without.push_back(port.name);
