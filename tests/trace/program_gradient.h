@@ -37,6 +37,17 @@ inline Array join_halves(const Array& first, const Array& second, int64_t half) 
   return result;
 }
 
+// The gradients of everything that has one.
+inline DeriveOptions all_gradients(const Graph& graph) {
+  DeriveOptions options;
+  for (const PortView& port : graph.program.ports) {
+    const bool floats = port.dtype == DType::kFp32 && port.kind != PortKind::kPairTable;
+    if (is_input(port.kind) && floats) options.gradients.push_back(port.name);
+  }
+  if (options.gradients.empty()) options.gradients = {"-"};
+  return options;
+}
+
 // What an output is finished to: a Store as it is, a reduction [1, M] or [1, N].
 inline Array finished_output(const Graph& graph, size_t port, const Arrays& out) {
   const PortView& view = graph.program.ports[port];
