@@ -60,7 +60,8 @@ template <class P>
 Graph run_with(const P& program, int head_dim) {
   Graph graph{describe(program), port_facts(program), {}, {}};
   int ports_segments = 1;
-  for (const PortView& port : graph.program.ports) {
+  for (PortView& port : graph.program.ports) {
+    port.given = port.given || !port.optional;  // whoever runs it has to give it
     if (port.kind != PortKind::kPairTable) ports_segments = std::max(ports_segments, port.segments);
   }
   Builder builder(graph.nodes);
