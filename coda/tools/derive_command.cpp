@@ -5,9 +5,8 @@
 
 #include "coda/core/error.h"
 #include "coda/tools/command_line.h"
+#include "coda/tools/derived_text.h"
 #include "coda/tools/explain.h"
-#include "coda/trace/derive.h"
-#include "coda/trace/print_cpp.h"
 
 namespace coda::tools {
 namespace {
@@ -33,44 +32,6 @@ std::map<std::string, double> numbers_of(const std::vector<std::string>& texts) 
   return result;
 }
 
-std::map<std::string, std::string> comments_of(const trace::Derived& derived,
-                                               const ProgramView& forward) {
-  std::map<std::string, std::string> comments;
-  for (const trace::SavedValue& value : derived.saved) {
-    comments[value.port] = value.stored ? "as the forward program stored it"
-                                        : "of the forward program, which has to store it";
-  }
-  for (const PortView& port : derived.graph.program.ports) {
-    if (port.name.starts_with("daccumulator")) comments[port.name] = "operand of dX and dW";
-    if (!port.name.starts_with("d")) continue;
-    for (const PortView& input : forward.ports) {
-      if (!is_input(input.kind) || "d" + input.name != port.name) continue;
-      if (input.kind == PortKind::kScalar) comments[port.name] = "all of it summed";
-      if (input.kind == PortKind::kPerRowFrom) comments[port.name] = "of the finished value";
-    }
-    if (port.name.ends_with("_terms")) comments[port.name] = "its row sums are the gradient";
-  }
-  return comments;
-}
-
-void print_choices(const trace::Derived& derived, const ProgramView& forward) {
-  fmt::print("// Saved against recomputed:\n");
-  for (const trace::SavedValue& value : derived.saved) {
-    fmt::print("//   {}: {}·M·N bytes, {}\n", value.port,
-               value.element_bytes * (value.paired ? 2 : 1),
-               value.stored ? "which the forward program stores"
-                            : "which the forward program would have to store");
-  }
-  if (derived.saved.empty()) fmt::print("//   nothing is saved\n");
-  if (derived.accumulator != "forward") {
-    fmt::print(
-        "//   or, with --accumulator-is forward, no bytes: the GEMM again, 2·M·N·K·{} "
-        "operations\n",
-        forward.accumulators);
-  }
-  fmt::print("//   everything else is computed from these and the ports again.\n");
-}
-
 void run_derive(const DeriveCommand& command) {
   const catalogue::Operation& operation = catalogue::find_operation(command.operation);
   const catalogue::Variant& variant = command.variant.empty()
@@ -89,22 +50,7 @@ void run_derive(const DeriveCommand& command) {
   }
   const trace::Graph forward = variant.trace(instance);
   const trace::Derived derived = trace::derive(forward, command.options);
-  const std::string runs =
-      derived.accumulator == "forward"
-          ? "It runs in the epilogue of the forward GEMM, made again."
-          : fmt::format("It runs in the epilogue of the GEMM whose result is {}.",
-                        derived.accumulator);
-  trace::PrintOptions print{trace::camel_case(derived.graph.program.name),
-                            fmt::format("The gradient of {} ({}), derived from its program.\n{}",
-                                        operation.name, variant.name, runs),
-                            comments_of(derived, variant.program)};
-  const bool turns = std::ranges::any_of(derived.graph.nodes, [](const trace::Node& node) {
-    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
-  });
-  fmt::print("{}#include \"coda/program/program.h\"\n\nnamespace coda {{\n\n",
-             turns ? "#include \"coda/program/angle.h\"\n" : "");
-  print_choices(derived, variant.program);
-  fmt::print("{}\n}}  // namespace coda\n", trace::print_cpp(derived.graph, print));
+  fmt::print("{}", derived_text(derived, forward.program, operation.name));
 }
 
 }  // namespace

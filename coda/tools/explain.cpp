@@ -23,26 +23,21 @@ Problem problem_of(const trace::TrafficShape& shape, const ProgramView& program)
   return problem;
 }
 
-// Those compiled in this build for the operand and what is given; without any, every tile.
-std::vector<plan::KernelEntry> candidates(const catalogue::Variant& variant,
+// Those compiled for the operand and what is given; without any, every tile.
+std::vector<plan::KernelEntry> candidates(std::span<const plan::KernelEntry> kernels,
                                           const ProgramView& program) {
   std::vector<plan::KernelEntry> result;
-  if (variant.cuda_kernels != nullptr) {
-    uint32_t given = 0;
-    for (size_t i = 0; i < program.ports.size(); ++i) {
-      if (program.ports[i].optional && program.ports[i].given) given |= 1u << i;
-    }
-    for (const plan::KernelEntry& kernel : variant.cuda_kernels()) {
-      const bool ports = ((kernel.given ^ given) & ~kernel.either) == 0;
-      if (kernel.operand == variant.operand && ports) result.push_back(kernel);
-    }
+  uint32_t given = 0;
+  for (size_t i = 0; i < program.ports.size(); ++i) {
+    if (program.ports[i].optional && program.ports[i].given) given |= 1u << i;
+  }
+  for (const plan::KernelEntry& kernel : kernels) {
+    if (((kernel.given ^ given) & ~kernel.either) == 0) result.push_back(kernel);
   }
   if (!result.empty()) return result;
   for (const kernel::TileConfig& tile : kernel::kTileConfigs) {
-    plan::KernelEntry entry;
-    entry.config = tile;
-    entry.accumulators = program.accumulators;
-    result.push_back(entry);
+    result.emplace_back().config = tile;
+    result.back().accumulators = program.accumulators;
   }
   return result;
 }
@@ -117,8 +112,19 @@ Explanation explain(const catalogue::Variant& variant, const trace::Instance& in
     throw Error(
         fmt::format("{} is no GEMM program: there is no graph of it", variant.program.name));
   }
+  std::vector<plan::KernelEntry> kernels;
+  if (variant.cuda_kernels != nullptr) {
+    for (const plan::KernelEntry& kernel : variant.cuda_kernels()) {
+      if (kernel.operand == variant.operand) kernels.push_back(kernel);
+    }
+  }
+  return explain(variant.trace(instance), kernels, shape, gpu, regime);
+}
+
+Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kernels,
+                    const trace::TrafficShape& shape, const Gpu& gpu, plan::Regime regime) {
   Explanation result;
-  result.graph = variant.trace(instance);
+  result.graph = std::move(graph);
   result.traffic = traffic_of(result.graph, shape);
   const trace::Traffic& traffic = result.traffic;
   const ProgramView& program = result.graph.program;
@@ -126,7 +132,7 @@ Explanation explain(const catalogue::Variant& variant, const trace::Instance& in
   result.roofline_seconds = std::max(traffic.gemm_flops / gpu.peak_flops,
                                      traffic.fused_bytes / gpu.memory_bytes_per_second);
 
-  const Choice choice = fastest(candidates(variant, program), program, problem, gpu, regime);
+  const Choice choice = fastest(candidates(kernels, program), program, problem, gpu, regime);
   const kernel::TileConfig& tile = choice.kernel.config;
   result.tile = plan::config_name(tile);
   result.threads = kernel::kThreads;
@@ -140,12 +146,7 @@ Explanation explain(const catalogue::Variant& variant, const trace::Instance& in
 
   // Beside it: the same GEMM alone, then its operators, limited by memory.
   const ProgramView bare = plain(program, shape.operand_bytes);
-  std::vector<plan::KernelEntry> tiles;
-  for (const kernel::TileConfig& config : kernel::kTileConfigs) {
-    tiles.emplace_back().config = config;
-    tiles.back().accumulators = program.accumulators;
-  }
-  result.gemm_seconds = fastest(tiles, bare, problem, gpu, regime).seconds;
+  result.gemm_seconds = fastest(candidates({}, bare), bare, problem, gpu, regime).seconds;
   const double stored = static_cast<double>(shape.M) * static_cast<double>(shape.N) *
                         program.accumulators * static_cast<double>(shape.operand_bytes);
   const double bandwidth = plan::kMemoryBytesPerSecond * gpu.memory_bytes_per_second /

@@ -30,7 +30,14 @@ struct Explanation {
 trace::Instance usual_instance(const ProgramView& program, const std::vector<std::string>& with,
                                const std::vector<std::string>& without);
 
+// kernels: those compiled for the program, from which one is chosen; none: any tile.
+Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kernels,
+                    const trace::TrafficShape& shape, const Gpu& gpu, plan::Regime regime);
 Explanation explain(const catalogue::Variant& variant, const trace::Instance& instance,
                     const trace::TrafficShape& shape, const Gpu& gpu, plan::Regime regime);
+
+// The program's formula, its ports, and what it costs, for people.
+std::string explanation_text(const Explanation& explanation, const trace::TrafficShape& shape,
+                             DType operand, const Gpu& gpu, plan::Regime regime);
 
 }  // namespace coda::tools

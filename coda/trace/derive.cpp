@@ -140,7 +140,7 @@ void Derivation::seed(const Output& output, ForwardValues& values,
 }
 
 void Derivation::derive_segment(const std::vector<Output>& outputs) {
-  ForwardValues values(forward_, outputs, again_, request_.saved, *builder_, ports_);
+  ForwardValues values(forward_, outputs, again_, request_.saved, element(), *builder_, ports_);
   GradientSum sums(*builder_);
   std::vector<std::vector<int>> flowing(forward_.nodes.size());
   for (const Output& output : outputs) seed(output, values, flowing);
@@ -254,7 +254,7 @@ Derived Derivation::run() {
     const std::string name = forward_.program.accumulators == 1
                                  ? "accumulator"
                                  : fmt::format("accumulator{}", accumulator);
-    result.saved.push_back({name, false, dtype_bytes(DType::kFp32), false});
+    result.saved.push_back({name, false, dtype_bytes(element()), false});
   }
   ports_.move_into(derived_);
   result.graph = without_unused(derived_);

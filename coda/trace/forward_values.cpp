@@ -8,8 +8,9 @@ namespace coda::trace {
 
 ForwardValues::ForwardValues(const Graph& forward, const std::vector<Output>& outputs,
                              bool accumulators, const std::vector<std::string>& saved,
-                             Builder& builder, DerivedPorts& ports)
+                             DType element, Builder& builder, DerivedPorts& ports)
     : forward_(forward),
+      element_(element),
       builder_(builder),
       ports_(ports),
       how_(forward.nodes.size()),
@@ -116,7 +117,7 @@ int ForwardValues::make(int i) {
     const std::string name = forward_.program.accumulators == 1
                                  ? "accumulator"
                                  : fmt::format("accumulator{}", node.member);
-    return builder_.load(ports_.saved(name, DType::kFp32, 1, false, node.member - kMaxPorts), 0,
+    return builder_.load(ports_.saved(name, element_, 1, false, node.member - kMaxPorts), 0,
                          Space::kElement, Element::kFloat);
   }
   if (node.kind == NodeKind::kLoad) {

@@ -12,9 +12,11 @@ namespace coda::trace {
 
 class ForwardValues {
  public:
-  // Of one segment. accumulators: the forward's are the derived program's too.
+  // Of one segment. accumulators: the forward's are the derived program's too. element: of what
+  // the forward program would have to store.
   ForwardValues(const Graph& forward, const std::vector<Output>& outputs, bool accumulators,
-                const std::vector<std::string>& saved, Builder& builder, DerivedPorts& ports);
+                const std::vector<std::string>& saved, DType element, Builder& builder,
+                DerivedPorts& ports);
 
   int value(int node);  // place in the derived graph
 
@@ -37,6 +39,7 @@ class ForwardValues {
   int rebuilt(int node, int through);
 
   const Graph& forward_;
+  DType element_;
   Builder& builder_;
   DerivedPorts& ports_;
   std::vector<How> how_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace coda::trace {
@@ -299,9 +300,19 @@ std::string BodyPrinter::print() {
     print_outputs(graph_.segments[s], 6);
   }
   if (style_ == Style::kFormula) return result_;
-  for (size_t s = 0; s < segments; ++s) {
-    const std::string condition =
-        s + 1 == segments ? "" : fmt::format("if (tile.segment() == {}) ", s);
+  // Neighbours that do the same share a branch.
+  const auto same = [](const Output& a, const Output& b) {
+    return a.port == b.port && a.values == b.values;
+  };
+  for (size_t s = 0, last = 0; s < segments; s = last + 1) {
+    last = s;
+    while (last + 1 < segments &&
+           std::ranges::equal(graph_.segments[s], graph_.segments[last + 1], same)) {
+      ++last;
+    }
+    const std::string condition = last + 1 == segments ? ""
+                                                       : fmt::format("if (tile.segment() {} {}) ",
+                                                                     s == last ? "==" : "<=", last);
     line(s == 0 ? 4 : 0, fmt::format("{}{}{{", s == 0 ? "" : " else ", condition));
     inside_ = true;
     inner_.clear();
