@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     {"core"},
     {"program"},
-    {"ptx", "sim", "trace", "cpu", "reference"},
+    {"ptx", "sim", "cpu", "reference"},
+    {"trace"},
     {"epilogue"},
     {"kernel"},
     {"plan"},

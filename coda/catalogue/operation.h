@@ -14,6 +14,7 @@
 #include "coda/plan/kernel_entry.h"
 #include "coda/program/bind.h"
 #include "coda/reference/formula.h"
+#include "coda/trace/run.h"
 
 namespace coda::cuda {
 struct Target;  // coda/plan/cuda.h
@@ -48,6 +49,8 @@ struct Variant {
   std::type_index type = typeid(void);        // of the program; simulated.h finds its kernels by it
   Draw draw = nullptr;                        // cases, where they do not follow from the ports
   std::map<std::string, Values> values = {};  // of input ports, where checks draw unusual ones
+  // The program as a graph; nullptr: an operation without a GEMM has none.
+  trace::Graph (*trace)(const trace::Instance& instance) = nullptr;
 };
 
 struct Operation {
@@ -76,7 +79,8 @@ Variant variant(std::string name, DType operand, const GpuProgram& gpu = {}) {
           gpu.workspace_bytes,
           typeid(P),
           nullptr,
-          {}};
+          {},
+          &trace::run_instance<P>};
 }
 
 std::span<const Operation* const> operations();

@@ -16,7 +16,8 @@ constexpr double kTensorSlack = 1.24;            // of what the tensor cores cou
 constexpr double kL2BytesPerClock = 36.6;        // of a multiprocessor
 // Blocks drift apart over a long contraction and many waves, and then share less in L2.
 constexpr double kDrift = 0.18, kDriftContraction = 22016, kDriftWaves = 40;
-constexpr double kMemoryBytesPerSecond = 4.0e12;
+// Of each regime over their geometric mean, which the clocks stand for.
+constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 // An epilogue: per tile, and per element of a consumer and tile port, in two-byte elements.
 constexpr double kTileClocks = 100, kPortClocks = 0.3;
@@ -99,6 +100,12 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
       (static_cast<double>(problem.M()) + static_cast<double>(problem.N()) * kernel.accumulators);
   const double memory = 2 * (outputs * halves + inputs) * kClockHz / kMemoryBytesPerSecond;
   return std::max(compute, memory);
+}
+
+double predict_seconds(const KernelEntry& kernel, const ProgramView& program,
+                       const Problem& problem, const Device& device, Regime regime) {
+  const double mean = predict_clocks(kernel, program, problem, device) / kClockHz;
+  return mean * (regime == Regime::kRandom ? kRandomOverMean : kZerosOverMean);
 }
 
 }  // namespace coda::plan

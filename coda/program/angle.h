@@ -12,8 +12,14 @@ struct Rotation {
   V cosine, sine;
 };
 
-// position: whole numbers as floats; frequency: radians per position (inv_freq).
-CODA_HD auto rotation(const Value auto& position, const Value auto& frequency) {
+namespace detail {
+// A layout that does not round has no use for what follows.
+template <class V>
+constexpr bool whole_rotation() {
+  return requires { V::Layout::kWholeRotation; };
+}
+
+CODA_HD auto rounded_rotation(const Value auto& position, const Value auto& frequency) {
   constexpr float kQuarters = 0.636619747f, kQuartersRest = 2.56825533e-08f;  // 2 / π
   constexpr float kRound = 12582912.0f;  // 1.5·2^23: a number plus it is a whole number
   const auto step = frequency * kQuarters;
@@ -36,6 +42,20 @@ CODA_HD auto rotation(const Value auto& position, const Value auto& frequency) {
   const auto across = quarter * (2.0f - abs(quarter));                         // its sine
   using V = stdlib::remove_cvref_t<decltype(sine * cosine)>;
   return Rotation<V>{cosine * along - sine * across, fma(sine, along, cosine * across)};
+}
+
+}  // namespace detail
+
+// position: whole numbers as floats; frequency: radians per position (inv_freq).
+template <Value Position, Value Frequency>
+CODA_HD auto rotation(const Position& position, const Frequency& frequency) {
+  if constexpr (detail::whole_rotation<Position>()) {
+    const auto cosine = map(op::TurnCosine{}, position, frequency);
+    return Rotation<stdlib::remove_const_t<decltype(cosine)>>{
+        cosine, map(op::TurnSine{}, position, frequency)};
+  } else {
+    return detail::rounded_rotation(position, frequency);
+  }
 }
 
 }  // namespace coda

@@ -43,6 +43,13 @@ struct CrossEntropySums {
   static CODA_HD float finish(const State<float>& state) {
     return LogSumExp::finish(exponentials(state));
   }
+  static constexpr const char* value_names[] = {"lse", "total", "target"};
+  template <class V>
+  static CODA_HD stdlib::array<V, 2> pull_back(const stdlib::array<V, 2>& x,  // and at_target
+                                               const stdlib::array<V, 3>& value,
+                                               const stdlib::array<V, 3>& dvalue) {
+    return {dvalue[0] * LogSumExp::share(x[0], value[0]) + dvalue[1], dvalue[2]};
+  }
 
  private:
   template <class V>

@@ -185,6 +185,21 @@ struct Select {  // condition ? a : b
   }
 };
 
+// Of position·frequency in radians: what rotation() of program/angle.h means. Only graphs take them
+// as they are.
+struct TurnCosine : Arithmetic {
+  static constexpr const char* name = "TurnCosine";
+  CODA_HD float operator()(float position, float frequency) const {
+    return stdlib::cos(position * frequency);
+  }
+};
+struct TurnSine : Arithmetic {
+  static constexpr const char* name = "TurnSine";
+  CODA_HD float operator()(float position, float frequency) const {
+    return stdlib::sin(position * frequency);
+  }
+};
+
 struct ToFloat {
   static constexpr const char* name = "ToFloat";
   template <class First>

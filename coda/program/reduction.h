@@ -1,6 +1,8 @@
 // Reductions: identity, lift (a value becomes a state), combine (of two states), finish. State<V>
 // is V or an aggregate of up to four V; V is a float or a fragment, so that one text serves a SIMD
-// loop, a warp shuffle and a single number.
+// loop, a warp shuffle and a single number. pull_back(x, value, dvalue), which `coda derive` takes,
+// gives the gradient of what is lifted from the value that everything is finished to and its
+// gradient; a reduction that is finished to several values names them (value_names).
 #pragma once
 #include "coda/program/math.h"
 
@@ -50,6 +52,12 @@ struct Sum {
     return a + b;
   }
   static CODA_HD float finish(float sum) { return sum; }
+  template <class V>
+  static CODA_HD stdlib::array<V, 1> pull_back(const stdlib::array<V, 1>&,
+                                               const stdlib::array<V, 1>&,
+                                               const stdlib::array<V, 1>& dsum) {
+    return dsum;
+  }
 };
 
 struct Max {
@@ -68,6 +76,14 @@ struct Max {
     return max(a, b);
   }
   static CODA_HD float finish(float value) { return value; }
+  template <class V>
+  static CODA_HD stdlib::array<V, 1> pull_back(const stdlib::array<V, 1>& x,
+                                               const stdlib::array<V, 1>& top,
+                                               const stdlib::array<V, 1>& dtop) {
+    // x is computed again, perhaps not in the same roundings.
+    const V least = top[0] - constant<V>(0x1p-18f) * abs(top[0]);
+    return {select(x[0] < least, constant<V>(0.0f), dtop[0])};
+  }
 };
 
 struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
@@ -111,6 +127,17 @@ struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
   static CODA_HD float finish(const State<float>& state) {
     return select(is_infinite(state.max), state.max, state.max + log(state.sum));
   }
+  template <class V>
+  static CODA_HD stdlib::array<V, 1> pull_back(const stdlib::array<V, 1>& x,
+                                               const stdlib::array<V, 1>& lse,
+                                               const stdlib::array<V, 1>& dlse) {
+    return {dlse[0] * share(x[0], lse[0])};
+  }
+  // exp(x - lse), at most 1 also with the lse of other numbers than these.
+  template <class V>
+  static CODA_HD V share(const V& x, const V& lse) {
+    return exp(coda::min(x - lse, constant<V>(0.0f)));
+  }
 };
 
 // The mean of a row from its partial sums: Σx/width.
@@ -119,7 +146,10 @@ struct Mean {
   static constexpr const char* parameter_names[] = {"width"};
   float width = 1.0f;
 
-  CODA_HD float finish(float sum) const { return sum / width; }
+  template <class V>
+  CODA_HD V finish(const V& sum) const {
+    return sum / width;
+  }
   CODA_HD float derivative(float) const { return 1.0f / width; }
 };
 
@@ -127,9 +157,11 @@ struct Mean {
 struct ReciprocalRms {
   using Reduction = Sum;
   static constexpr const char* parameter_names[] = {"width", "epsilon"};
+  static constexpr bool never_zero = true;  // what it multiplied may be divided by it again
   float width = 1.0f, epsilon = 0.0f;
 
-  CODA_HD float finish(float sum_of_squares) const {
+  template <class V>
+  CODA_HD V finish(const V& sum_of_squares) const {
     return rsqrt(sum_of_squares / width + epsilon);
   }
   CODA_HD float derivative(float sum_of_squares) const {

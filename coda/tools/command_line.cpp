@@ -68,6 +68,8 @@ int run(int argc, const char* const* argv) {
   add_list(app, status);
   add_info(app, status);
   add_scaffold(app, status);
+  add_explain(app, status);
+  add_derive(app, status);
   add_check(app, status);
   add_bench(app, status);
   add_tune(app, status);

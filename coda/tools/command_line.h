@@ -18,6 +18,8 @@ int run_command_line(int argc, const char* const* argv);
 void add_list(CLI::App& app, int& status);
 void add_info(CLI::App& app, int& status);
 void add_scaffold(CLI::App& app, int& status);  // `coda new`
+void add_explain(CLI::App& app, int& status);
+void add_derive(CLI::App& app, int& status);
 void add_check(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_tune(CLI::App& app, int& status);

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "coda/core/error.h"
+#include "coda/tools/command_line.h"
+#include "coda/tools/derived_text.h"
+#include "coda/tools/explain.h"
+
+namespace coda::tools {
+namespace {
+
+struct DeriveCommand {
+  std::string operation, variant;
+  std::vector<std::string> with, without, numbers;
+  trace::DeriveOptions options;
+};
+
+std::map<std::string, double> numbers_of(const std::vector<std::string>& texts) {
+  std::map<std::string, double> result;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    char* end = nullptr;
+    const double value =
+        equals == std::string::npos ? 0 : std::strtod(text.c_str() + equals + 1, &end);
+    if (equals == std::string::npos || end == text.c_str() + equals + 1 || *end != '\0') {
+      throw Error(fmt::format("'{}' is no number by name, such as activation=1", text));
+    }
+    result[text.substr(0, equals)] = value;
+  }
+  return result;
+}
+
+void run_derive(const DeriveCommand& command) {
+  const catalogue::Operation& operation = catalogue::find_operation(command.operation);
+  const catalogue::Variant& variant = command.variant.empty()
+                                          ? operation.variants.front()
+                                          : catalogue::find_variant(operation, command.variant);
+  if (variant.trace == nullptr) {
+    throw Error(fmt::format("{} is no GEMM program: there is nothing to derive", operation.name));
+  }
+  trace::Instance instance = usual_instance(variant.program, command.with, command.without);
+  instance.numbers = numbers_of(command.numbers);
+  for (const auto& [name, value] : instance.numbers) {
+    const auto port = std::ranges::find(variant.program.ports, name, &PortView::name);
+    if (port != variant.program.ports.end() && port->kind == PortKind::kScalar) continue;
+    throw Error(fmt::format("{} has no scalar '{}'; see coda list {}", operation.name, name,
+                            operation.name));
+  }
+  const trace::Graph forward = variant.trace(instance);
+  const trace::Derived derived = trace::derive(forward, command.options);
+  fmt::print("{}", derived_text(derived, forward.program, operation.name));
+}
+
+}  // namespace
+
+void add_derive(CLI::App& app, int&) {
+  CLI::App* command =
+      app.add_subcommand("derive", "The backward program of an operation, printed as C++");
+  auto options = std::make_shared<DeriveCommand>();
+  const auto names = [&](const char* option, std::vector<std::string>& to, const char* text) {
+    command->add_option(option, to, text)->delimiter(',');
+  };
+  command->add_option("operation", options->operation, "Operation")->required()->type_name("");
+  command->add_option("--variant", options->variant, "Variant; the first if left out");
+  command->add_option("--accumulator-is", options->options.accumulator,
+                      "dOUT of a Store port, or forward: the forward GEMM again");
+  names("--save", options->options.saved, "Store ports that may be read back; all if left out");
+  names("--outputs", options->options.outputs, "Outputs that have a gradient");
+  names("--gradients", options->options.gradients, "Inputs whose gradient is wanted; -: none");
+  names("--with", options->with, "Optional ports that are given");
+  names("--without", options->without, "Optional ports that are left out");
+  names("--number", options->numbers, "Scalars and choices, such as activation=1");
+  command->callback([options] { run_derive(*options); });
+}
+
+}  // namespace coda::tools

@@ -1,0 +1,74 @@
+#include "coda/tools/derived_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "coda/trace/print_cpp.h"
+
+namespace coda::tools {
+namespace {
+
+std::map<std::string, std::string> comments_of(const trace::Derived& derived,
+                                               const ProgramView& forward) {
+  std::map<std::string, std::string> comments;
+  for (const trace::SavedValue& value : derived.saved) {
+    comments[value.port] = value.stored ? "as the forward program stored it"
+                                        : "of the forward program, which has to store it";
+  }
+  for (const PortView& port : derived.graph.program.ports) {
+    if (port.name.starts_with("daccumulator")) comments[port.name] = "operand of dX and dW";
+    if (!port.name.starts_with("d")) continue;
+    for (const PortView& input : forward.ports) {
+      if (!is_input(input.kind) || "d" + input.name != port.name) continue;
+      if (input.kind == PortKind::kScalar) comments[port.name] = "all of it summed";
+      if (input.kind == PortKind::kPerRowFrom) comments[port.name] = "of the finished value";
+    }
+    if (port.name.ends_with("_terms")) comments[port.name] = "its row sums are the gradient";
+  }
+  return comments;
+}
+
+std::string choices_text(const trace::Derived& derived, const ProgramView& forward) {
+  std::string text = "// Saved against recomputed:\n";
+  for (const trace::SavedValue& value : derived.saved) {
+    text += fmt::format("//   {}: {}·M·N bytes, {}\n", value.port,
+                        value.element_bytes * (value.paired ? 2 : 1),
+                        value.stored ? "which the forward program stores"
+                                     : "which the forward program would have to store");
+  }
+  if (derived.saved.empty()) text += fmt::format("//   nothing is saved\n");
+  if (derived.accumulator != "forward") {
+    text += fmt::format(
+        "//   or, with --accumulator-is forward, no bytes: the GEMM again, 2·M·N·K·{} "
+        "operations\n",
+        forward.accumulators);
+  }
+  text += fmt::format("//   everything else is computed from these and the ports again.\n");
+  return text;
+}
+
+}  // namespace
+
+std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
+                         const std::string& name) {
+  const std::string runs =
+      derived.accumulator == "forward"
+          ? "It runs in the epilogue of the forward GEMM, made again."
+          : fmt::format("It runs in the epilogue of the GEMM whose result is {}.",
+                        derived.accumulator);
+  trace::PrintOptions print{
+      trace::camel_case(derived.graph.program.name),
+      fmt::format("The gradient of {}, derived from its program.\n{}", name, runs),
+      comments_of(derived, forward)};
+  const bool turns = std::ranges::any_of(derived.graph.nodes, [](const trace::Node& node) {
+    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
+  });
+  return fmt::format(
+      "{}#include \"coda/program/program.h\"\n\nnamespace coda {{\n\n{}{}\n}}  // namespace coda\n",
+      turns ? "#include \"coda/program/angle.h\"\n" : "", choices_text(derived, forward),
+      trace::print_cpp(derived.graph, print));
+}
+
+}  // namespace coda::tools

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "coda/core/error.h"
+#include "coda/tools/command_line.h"
+#include "coda/tools/explain.h"
+
+namespace coda::tools {
+namespace {
+
+struct ExplainOptions {
+  std::string operation, variant, gpu = "h200", regime = "random";
+  trace::TrafficShape shape{16384, 4096, 4096, 128, 2};
+  std::vector<std::string> with, without;
+};
+
+void run_explain(const ExplainOptions& options) {
+  const catalogue::Operation& operation = catalogue::find_operation(options.operation);
+  const catalogue::Variant& variant = options.variant.empty()
+                                          ? operation.variants.front()
+                                          : catalogue::find_variant(operation, options.variant);
+  if (options.regime != "random" && options.regime != "zeros") {
+    throw Error(fmt::format("no regime '{}'; there are random and zeros", options.regime));
+  }
+  const Gpu& gpu = find_gpu(options.gpu);
+  trace::TrafficShape shape = options.shape;
+  if (shape.M < 1 || shape.N < 1 || shape.K < 1) {
+    throw Error(
+        fmt::format("--M, --N and --K are at least 1; got {}, {}, {}", shape.M, shape.N, shape.K));
+  }
+  shape.operand_bytes = dtype_bytes(variant.operand);
+  const auto regime = options.regime == "random" ? plan::Regime::kRandom : plan::Regime::kZeros;
+  const Explanation explanation = explain(
+      variant, usual_instance(variant.program, options.with, options.without), shape, gpu, regime);
+  fmt::print("{} {}: {}\n  {}\n\n{}", operation.name, variant.name, operation.summary,
+             operation.formula, explanation_text(explanation, shape, variant.operand, gpu, regime));
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, int&) {
+  CLI::App* command = app.add_subcommand(
+      "explain", "What an operation computes and costs: formula, bytes, predicted time");
+  auto options = std::make_shared<ExplainOptions>();
+  command->add_option("operation", options->operation, "Operation")->required()->type_name("");
+  command->add_option("--variant", options->variant, "Variant; the first if left out");
+  command->add_option("--M", options->shape.M, "Rows of A and of the output")
+      ->capture_default_str();
+  command->add_option("--N", options->shape.N, "Columns of one accumulator")->capture_default_str();
+  command->add_option("--K", options->shape.K, "Contraction")->capture_default_str();
+  command->add_option("--gpu", options->gpu, "h200 or h100")->capture_default_str();
+  command->add_option("--regime", options->regime, "Data: random or zeros")->capture_default_str();
+  command->add_option("--with", options->with, "Optional ports that are given")->delimiter(',');
+  command->add_option("--without", options->without, "Optional ports that are left out")
+      ->delimiter(',');
+  command->callback([options] { run_explain(*options); });
+}
+
+}  // namespace coda::tools

@@ -1,0 +1,129 @@
+#include "coda/trace/print_cpp.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "coda/trace/print_body.h"
+
+namespace coda::trace {
+namespace {
+
+std::string element_name(DType type) {
+  switch (type) {
+    case DType::kFp32: return "float";
+    case DType::kInt32: return "int32_t";
+    case DType::kInt64: return "int64_t";
+    default: return dtype_name(type);
+  }
+}
+
+// Types of coda are written without the namespace.
+std::string plain(std::string type) {
+  for (const std::string space : {"coda::catalogue::", "coda::"}) {
+    for (size_t at = type.find(space); at != std::string::npos; at = type.find(space)) {
+      type.erase(at, space.size());
+    }
+  }
+  return type;
+}
+
+std::string port_type(const PortView& port, const PortFacts& facts) {
+  const std::string element = element_name(port.dtype);
+  const std::string cut = port.segments > 1 ? fmt::format(", {}", port.segments) : "";
+  std::string type;
+  switch (port.kind) {
+    case PortKind::kScalar: type = fmt::format("Scalar<{}>", element); break;
+    case PortKind::kStore: type = fmt::format("Store<{}{}>", element, cut); break;
+    case PortKind::kPerRowFrom:
+      type = fmt::format("PerRowFrom<{}>", plain(facts.finish->type));
+      break;
+    case PortKind::kRowReduce:
+    case PortKind::kColumnReduce:
+      type = fmt::format(
+          "{}<{}{}>", kind_name(port.kind), plain(facts.reduction->type),
+          port.partial_width == kPartialWidth ? "" : fmt::format(", {}", port.partial_width));
+      break;
+    case PortKind::kPairTable:
+    case PortKind::kPerHead:
+      type = fmt::format("{}<const {}>", kind_name(port.kind), element);
+      break;
+    default: type = fmt::format("{}<const {}{}>", kind_name(port.kind), element, cut);
+  }
+  if (port.paired) type = fmt::format("Paired<{}>", type);
+  if (port.optional) type = fmt::format("Optional<{}>", type);
+  return type;
+}
+
+}  // namespace
+
+std::string camel_case(const std::string& name) {
+  std::string result;
+  bool upper = true;
+  for (const char c : name) {
+    if (c == '_' || c == '-') {
+      upper = true;
+    } else {
+      result += upper ? static_cast<char>(std::toupper(c)) : c;
+      upper = false;
+    }
+  }
+  return result;
+}
+
+std::string print_formula(const Graph& graph) {
+  return BodyPrinter(graph, Style::kFormula).print();
+}
+
+std::string print_cpp(const Graph& graph, const PrintOptions& options) {
+  std::string result;
+  for (size_t begin = 0; begin < options.head.size();) {
+    const size_t end = std::min(options.head.find('\n', begin), options.head.size());
+    result += fmt::format("// {}\n", options.head.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  result += fmt::format("struct {} {{\n", options.type);
+  std::vector<std::string> declarations, names;
+  size_t widest = 0;
+  for (size_t i = 0; i < graph.program.ports.size(); ++i) {
+    const PortView& port = graph.program.ports[i];
+    const bool number = port.kind == PortKind::kScalar;
+    declarations.push_back(fmt::format(
+        "{} {}{};", port_type(port, graph.facts[i]), port.name,
+        number ? fmt::format("{{{}}}",
+                             literal(graph.facts[i].number,
+                                     port.dtype == DType::kInt32 || port.dtype == DType::kInt64
+                                         ? Element::kInteger
+                                         : Element::kFloat))
+               : ""));
+    names.push_back(fmt::format("\"{}\"", port.name));
+    widest = std::max(widest, declarations.back().size());
+  }
+  for (size_t i = 0; i < declarations.size(); ++i) {
+    const PortView& port = graph.program.ports[i];
+    const auto comment = options.comments.find(port.name);
+    result += fmt::format("  {:{}}  // {}{}\n", declarations[i], widest, shape_name(port),
+                          comment == options.comments.end() ? "" : ": " + comment->second);
+  }
+  result += fmt::format("\n  static constexpr const char* name = \"{}\";\n", graph.program.name);
+  result += "  static constexpr auto port_names = names(";
+  size_t column = 49;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string text = names[i] + (i + 1 < names.size() ? "," : ");");
+    if (column + text.size() + 1 > 100) {
+      result += "\n      ";
+      column = 6;
+    }
+    result += (i == 0 || column == 6 ? "" : " ") + text;
+    column += text.size() + 1;
+  }
+  result += "\n";
+  if (graph.program.accumulators > 1) {
+    result +=
+        fmt::format("  static constexpr int accumulators = {};\n", graph.program.accumulators);
+  }
+  if (graph.program.groups) result += "  static constexpr bool groups = true;\n";
+  result += "\n  template <class Tile>\n  CODA_HD void operator()(Tile& tile) const {\n";
+  return result + BodyPrinter(graph).print() + "  }\n};\n";
+}
+
+}  // namespace coda::trace

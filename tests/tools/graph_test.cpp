@@ -1,0 +1,78 @@
+// Every GEMM program of the catalogue, traced and evaluated as a graph in fp64, against its formula,
+// which was written without it: each checks the other. The cases are those of `coda check`.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "coda/tools/check_case.h"
+#include "coda/trace/evaluate.h"
+
+namespace coda::tools {
+namespace {
+
+using reference::Array;
+using reference::Arrays;
+
+// Programs write √½ and √(8/π) as fp32 numbers: relative errors up to 2^-24, which the functions
+// behind them carry on. Everything else is fp64 on both sides.
+double tolerance(const std::string& operation, const Arrays& in) {
+  const bool gelu = operation.starts_with("linear_swiglu") && in.contains("activation") &&
+                    (in.at("activation")(0, 0) == 1 || in.at("activation")(0, 0) == 2);
+  return gelu ? 0x1p-22 : 0x1p-40;
+}
+
+// Of the largest difference, in units of the largest value (at least 1).
+std::string difference(const Array& graph, const Array& formula, double allowed) {
+  if (graph.rows != formula.rows || graph.columns != formula.columns) {
+    return fmt::format("the graph gives [{}, {}], the formula [{}, {}]", graph.rows, graph.columns,
+                       formula.rows, formula.columns);
+  }
+  double largest = 1;
+  for (const double x : formula.values) {
+    if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+  }
+  for (int64_t i = 0; i < graph.rows; ++i) {
+    for (int64_t j = 0; j < graph.columns; ++j) {
+      const double a = graph(i, j), b = formula(i, j);
+      const bool same =
+          a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= allowed * largest;
+      if (!same) return fmt::format("[{}, {}]: the graph gives {}, the formula {}", i, j, a, b);
+    }
+  }
+  return "";
+}
+
+trace::Instance instance_of(const Case& c) { return {c.given, c.numbers}; }
+
+TEST(Graph, EvaluatesToTheFormulaOfEveryProgram) {
+  constexpr int kCases = 40;
+  int outputs = 0;
+  for (const catalogue::Operation* operation : catalogue::operations()) {
+    if (!operation->has_operands) continue;
+    for (const catalogue::Variant& variant : operation->variants) {
+      ASSERT_NE(variant.trace, nullptr) << operation->name;
+      for (int i = 0; i < kCases; ++i) {
+        const Case c = make_case(case_number(1, i), variant);
+        if (c.problem.M() * c.problem.N() * (c.problem.K() + 20) > 4'000'000) continue;
+        const std::string repeat =
+            fmt::format("{} {} case {}", operation->name, variant.name, c.number);
+        const trace::Graph graph = variant.trace(instance_of(c));
+        const Arrays in = draw_inputs(c, variant, 1);
+        const Arrays expected = operation->reference(in, reference::Rounding());
+        const Arrays got = trace::evaluate(graph, in);
+        for (const auto& [name, array] : got) {
+          ASSERT_TRUE(expected.contains(name)) << repeat << ": " << name;
+          ASSERT_EQ(difference(array, expected.at(name), tolerance(operation->name, in)), "")
+              << repeat << ": " << name;
+          ++outputs;
+        }
+        ASSERT_FALSE(got.empty()) << repeat;
+      }
+    }
+  }
+  EXPECT_GT(outputs, 1000);
+}
+
+}  // namespace
+}  // namespace coda::tools
