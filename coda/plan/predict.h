@@ -18,8 +18,8 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
 // 1.5 GHz at 700 W); zeros leave it at 1.98 GHz. A training step lies between.
 enum class Regime { kRandom, kZeros };
 
-// Of a launch among others, in seconds, fitted to an H200; tests/tools/explain_test.cpp says how far
-// from measured times.
+// Of a launch among others, in seconds, fitted to an H200; tests/tools/explain_test.cpp says how
+// far from measured times.
 double predict_seconds(const KernelEntry& kernel, const ProgramView& program,
                        const Problem& problem, const Device& device, Regime regime);
 

@@ -1,5 +1,6 @@
-// What an operation costs on a GPU, from counts alone: bytes, arithmetic, the roofline, the tile that
-// would be chosen, and the time of the fused program beside that of a GEMM and its operators.
+// What an operation costs on a GPU, from counts alone: bytes, arithmetic, the roofline, the tile
+// that would be chosen, and the time of the fused program beside that of a GEMM and its
+// operators.
 #pragma once
 #include "coda/catalogue/operation.h"
 #include "coda/plan/predict.h"

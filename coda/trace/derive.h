@@ -1,17 +1,17 @@
-// The vector-Jacobian product of a program, as a program of the same form: from the gradients of its
-// outputs those of its accumulators (stored) and of its ports, by their kind: per element a store,
-// per row a row reduction, per column a column reduction, of a number a row reduction to be summed
-// whole. It runs in the epilogue of the GEMM that gives one of the incoming gradients, or of the
-// forward GEMM run again. Host only.
+// The vector-Jacobian product of a program, as a program of the same form: from the gradients of
+// its outputs those of its accumulators (stored) and of its ports, by their kind: per element a
+// store, per row a row reduction, per column a column reduction, of a number a row reduction to
+// be summed whole. It runs in the epilogue of the GEMM that gives one of the incoming gradients,
+// or of the forward GEMM run again. Host only.
 #pragma once
 #include "coda/trace/graph.h"
 
 namespace coda::trace {
 
 struct DeriveOptions {
-  // Which incoming gradient arrives as the accumulator: "dout" of a Store port out; "forward": none,
-  // the accumulators are the forward program's again. Empty: of the last Store port that is not
-  // optional, else "forward".
+  // Which incoming gradient arrives as the accumulator: "dout" of a Store port out; "forward":
+  // none, the accumulators are the forward program's again. Empty: of the last Store port that is
+  // not optional, else "forward".
   std::string accumulator = {};
   // Outputs that have an incoming gradient; none named: those that are not optional.
   std::vector<std::string> outputs = {};

@@ -1,4 +1,5 @@
-// The ports of a derived program while it is being made, each added when it is first used. Host only.
+// The ports of a derived program while it is being made, each added when it is first used. Host
+// only.
 #pragma once
 #include "coda/trace/graph.h"
 

@@ -15,6 +15,8 @@ enum class Style {
   kFormula,  // as one writes it down: ports by name, A·Bᵀ for the accumulator
 };
 
+inline constexpr int kPrimaryLevel = 9;  // of names, numbers and calls
+
 class BodyPrinter {
  public:
   explicit BodyPrinter(const Graph& graph, Style style = Style::kCode);

@@ -1,5 +1,5 @@
-// trace::run(program): the graph of a program as it is given, optional ports missing or not, numbers
-// and choices as they are. Host only.
+// trace::run(program): the graph of a program as it is given, optional ports missing or not,
+// numbers and choices as they are. Host only.
 #pragma once
 #include <map>
 #include <set>

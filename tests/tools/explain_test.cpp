@@ -33,10 +33,15 @@ nlohmann::json results(const char* file) {
   return nlohmann::json::parse(in)["results"];
 }
 
+const catalogue::Variant& variant_of(const nlohmann::json& r) {
+  const auto operation = r["operation"].get<std::string>();
+  return catalogue::find_variant(catalogue::find_operation(operation),
+                                 r["variant"].get<std::string>());
+}
+
 double predicted_ms(const nlohmann::json& r, int64_t N, const std::vector<std::string>& with,
                     const std::vector<std::string>& without) {
-  const catalogue::Variant& variant = catalogue::find_variant(
-      catalogue::find_operation(r["operation"].get<std::string>()), r["variant"].get<std::string>());
+  const catalogue::Variant& variant = variant_of(r);
   const trace::TrafficShape shape{r["M"], N, r["K"], 128, dtype_bytes(variant.operand)};
   const auto regime = r["regime"] == "random" ? plan::Regime::kRandom : plan::Regime::kZeros;
   return 1e3 * explain(variant, usual_instance(variant.program, with, without), shape,
@@ -49,8 +54,7 @@ TEST(Explain, PredictsMeasuredTimes) {
   for (const auto& r : results("h200.json")) {
     const bool sliced = r["config"].get<std::string>().find("_k") != std::string::npos;
     if (!r["chosen"].get<bool>() || sliced) continue;
-    const catalogue::Variant& variant = catalogue::find_variant(
-        catalogue::find_operation(r["operation"].get<std::string>()), r["variant"].get<std::string>());
+    const catalogue::Variant& variant = variant_of(r);
     std::vector<std::string> without;
     for (const PortView& port : variant.program.ports) {
       if (port.optional) without.push_back(port.name);

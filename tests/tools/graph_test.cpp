@@ -1,5 +1,6 @@
-// Every GEMM program of the catalogue, traced and evaluated as a graph in fp64, against its formula,
-// which was written without it: each checks the other. The cases are those of `coda check`.
+// Every GEMM program of the catalogue, traced and evaluated as a graph in fp64, against its
+// formula, which was written without it: each checks the other. The cases are those of `coda
+// check`.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
