@@ -73,7 +73,8 @@ has_pytorch() {
 # The package in build/python, with PyTorch of .venv.
 python_tests() {
   has_pytorch || return 0
-  $python -m mypy && PYTHONPATH=build/python OMP_NUM_THREADS=2 $python -m pytest
+  $python -m mypy && PYTHONPATH=build/python OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive \
+    $python -m pytest
 }
 
 # The package as a user installs it, with the library that is built already, in an environment of its
