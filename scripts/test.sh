@@ -86,7 +86,8 @@ python_package() {
     packages=$("$venv/bin/python" -c "import sysconfig; print(sysconfig.get_path('purelib'))") &&
     $python -c "import sysconfig; print(sysconfig.get_path('purelib'))" >"$packages/torch.pth" &&
     "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps \
-      --no-build-isolation -C cmake.define.CODA_PYTHON_LIBRARY="$PWD/build/lib/libcoda.so" . &&
+      --no-build-isolation \
+      --config-settings=cmake.define.CODA_PYTHON_LIBRARY="$PWD/build/lib/libcoda.so" . &&
     (cd "$scratch" && "$venv/bin/python" -m coda info) || return 1
   local program
   for program in examples/python/*.py; do
