@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "coda/core/error.h"
 
@@ -10,7 +11,7 @@ namespace coda::author {
 
 void fail_shared_memory(const char* program, const std::vector<PortBytes>& ports, int free) {
   std::vector<PortBytes> sorted = ports;
-  std::ranges::stable_sort(sorted, std::greater{}, &PortBytes::bytes);
+  std::ranges::sort(sorted, {}, [](const PortBytes& p) { return std::tuple(-p.bytes, p.port); });
   std::string text;
   int total = 0;
   for (const PortBytes& port : sorted) {

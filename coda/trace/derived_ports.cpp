@@ -68,9 +68,9 @@ int DerivedPorts::reduction(const std::string& name, PortKind kind, int order) {
 void DerivedPorts::move_into(Graph& derived) const {
   std::vector<int> order(entries_.size()), place(entries_.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](int i) {
+  std::ranges::sort(order, {}, [&](int i) {
     const Entry& entry = entries_[static_cast<size_t>(i)];
-    return std::tuple(static_cast<int>(entry.role), entry.order, entry.view.name);
+    return std::tuple(static_cast<int>(entry.role), entry.order, entry.view.name, i);
   });
   for (size_t i = 0; i < order.size(); ++i) {
     const Entry& entry = entries_[static_cast<size_t>(order[i])];
