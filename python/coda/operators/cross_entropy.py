@@ -165,13 +165,14 @@ def linear_cross_entropy_backward(
     )
 
 
-def save(ctx: Any, output: Any, x: Tensor, weight: Tensor, target: Tensor, *options: Any) -> None:
+def save(ctx: Any, output: Any, given: Any) -> None:
     _, lse, dx, dweight = output
     ctx.mark_non_differentiable(lse, dx, dweight)
-    ctx.options, ctx.made = options[:6], (*options[6:], False, False)[:2]
+    ctx.options, ctx.made = given[3:9], (given.make_dx, given.make_dweight)  # chunk is the last
     later = [need and not made for need, made in zip(ctx.needs_input_grad[1:3], ctx.made)]
-    ctx.save_for_backward(dx, dweight, *((x, weight, target, lse) if any(later) else ()))
-    ctx.weight_type = weight.dtype
+    inputs = (given.x, given.weight, given.target, lse)
+    ctx.save_for_backward(dx, dweight, *(inputs if any(later) else ()))
+    ctx.weight_type = given.weight.dtype
 
 
 def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
@@ -187,8 +188,7 @@ def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     later = [need and not made for need, made in zip(needs, ctx.made)]
     gradients: list[Tensor | None] = [None, None]
     if any(later):
-        options = ctx.options + OPTION_DEFAULTS[len(ctx.options) :]
-        made = backward_operator(dloss, *inputs, *options, *later)
+        made = backward_operator(dloss, *inputs, *ctx.options, *later)
         gradients = [gradient if wanted else None for gradient, wanted in zip(made, later)]
     for i, (gradient, dtype) in enumerate(((dx, dx.dtype), (dweight, ctx.weight_type))):
         if needs[i] and ctx.made[i]:
@@ -203,6 +203,5 @@ def times(gradient: Tensor, factor: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.mul(gradient, factor.reshape(1, 1), out=out)
 
 
-OPTION_DEFAULTS = (-100, "mean", 0.0, 0.0, 0.0, 0)
 operator = define(SCHEMA, linear_cross_entropy, fake, save, backward)
 backward_operator = define(BACKWARD_SCHEMA, linear_cross_entropy_backward, backward_fake)

@@ -49,16 +49,9 @@ def embedding_norm(
     return out, scaled, squares
 
 
-def save(
-    ctx: Any,
-    output: Outputs,
-    table: Tensor,
-    tokens: Tensor,
-    gamma: Tensor | None = None,
-    dtype: torch.dtype | None = None,
-) -> None:
-    ctx.save_for_backward(tokens, gamma, output[0])
-    ctx.table = (table.shape[0], table.dtype)
+def save(ctx: Any, output: Outputs, given: Any) -> None:
+    ctx.save_for_backward(given.tokens, given.gamma, output[0])
+    ctx.table = (given.table.shape[0], given.table.dtype)
 
 
 def backward(

@@ -23,8 +23,8 @@ def fold_norm_weight(weight: Tensor, gamma: Tensor) -> Tensor:
     return out
 
 
-def save(ctx: Any, output: Tensor, weight: Tensor, gamma: Tensor) -> None:
-    ctx.save_for_backward(weight, gamma)
+def save(ctx: Any, output: Tensor, given: Any) -> None:
+    ctx.save_for_backward(given.weight, given.gamma)
 
 
 def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:

@@ -92,22 +92,9 @@ def fake(
     return x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
 
 
-def save(
-    ctx: Any,
-    output: Tensor,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    c: Tensor | None = None,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    dtype: torch.dtype | None = None,
-) -> None:
-    ctx.save_for_backward(x, weight, squares)
-    ctx.numbers = (epsilon, width, alpha, beta)
+def save(ctx: Any, output: Tensor, given: Any) -> None:
+    ctx.save_for_backward(given.x, given.weight, given.squares)
+    ctx.numbers = (given.epsilon, given.width, given.alpha, given.beta)
 
 
 def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:

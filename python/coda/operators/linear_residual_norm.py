@@ -51,16 +51,8 @@ def linear_residual_norm(
     return out, scaled, squares
 
 
-def save(
-    ctx: Any,
-    output: Outputs,
-    x: Tensor,
-    weight: Tensor,
-    residual: Tensor,
-    gamma: Tensor | None = None,
-    bias: Tensor | None = None,
-) -> None:
-    ctx.save_for_backward(x, weight, gamma, output[0])
+def save(ctx: Any, output: Outputs, given: Any) -> None:
+    ctx.save_for_backward(given.x, given.weight, given.gamma, output[0])
 
 
 def backward(

@@ -106,40 +106,20 @@ def linear_rope(
     return q, k, v, zq, zk
 
 
-def save(
-    ctx: Any,
-    output: Outputs,
-    x: Tensor,
-    q_weight: Tensor,
-    k_weight: Tensor,
-    v_weight: Tensor,
-    head_dim: int,
-    positions: Tensor,
-    cos: Tensor | None = None,
-    sin: Tensor | None = None,
-    inv_freq: Tensor | None = None,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    q_bias: Tensor | None = None,
-    k_bias: Tensor | None = None,
-    v_bias: Tensor | None = None,
-    q_norm: Tensor | None = None,
-    k_norm: Tensor | None = None,
-    norm_epsilon: float = 0.0,
-    scale: float = 1.0,
-    keep: bool = True,
-) -> None:
+def save(ctx: Any, output: Outputs, given: Any) -> None:
     q, k, v, zq, zk = output
-    if q_norm is not None and not keep:
+    if given.q_norm is not None and not given.keep:
         raise ValueError("keep: expected True where gradients are needed, got False")
     ctx.mark_non_differentiable(zq, zk)
-    made = (q, k, v) if q_norm is None else (zq, zk, v)
+    made = (q, k, v) if given.q_norm is None else (zq, zk, v)
     ctx.save_for_backward(
-        x, q_weight, k_weight, v_weight, *made, positions, squares, cos, sin, inv_freq,
-        q_bias, k_bias, v_bias, q_norm, k_norm,
+        given.x, given.q_weight, given.k_weight, given.v_weight, *made, given.positions,
+        given.squares, given.cos, given.sin, given.inv_freq, given.q_bias, given.k_bias,
+        given.v_bias, given.q_norm, given.k_norm,
     )  # fmt: skip
-    ctx.numbers = (head_dim, epsilon, width, norm_epsilon, scale)
+    ctx.numbers = (
+        given.head_dim, given.epsilon, given.width, given.norm_epsilon, given.scale
+    )  # fmt: skip
 
 
 def backward(

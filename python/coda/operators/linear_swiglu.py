@@ -96,22 +96,11 @@ def linear_swiglu(
     return out, gate, up
 
 
-def save(
-    ctx: Any,
-    output: Outputs,
-    x: Tensor,
-    gate_weight: Tensor,
-    up_weight: Tensor,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    activation: str = "silu",
-    keep: bool = True,
-) -> None:
-    kept = output[1:] if keep else (None, None)
-    ctx.save_for_backward(x, gate_weight, up_weight, squares, *kept)
-    ctx.numbers = (epsilon, width)
-    ctx.activation = activation
+def save(ctx: Any, output: Outputs, given: Any) -> None:
+    kept = output[1:] if given.keep else (None, None)
+    ctx.save_for_backward(given.x, given.gate_weight, given.up_weight, given.squares, *kept)
+    ctx.numbers = (given.epsilon, given.width)
+    ctx.activation = given.activation
 
 
 def backward(

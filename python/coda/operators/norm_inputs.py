@@ -51,8 +51,8 @@ def stream_gradient(
     return (x.new_zeros(x.shape) if total is None else total.to(x.dtype)), dgamma
 
 
-def save(ctx: Any, output: tuple[Tensor, Tensor], x: Tensor, gamma: Tensor | None = None) -> None:
-    ctx.save_for_backward(x, gamma)
+def save(ctx: Any, output: tuple[Tensor, Tensor], given: Any) -> None:
+    ctx.save_for_backward(given.x, given.gamma)
 
 
 def backward(ctx: Any, dscaled: Tensor | None, dsquares: Tensor | None) -> tuple[Any, ...]:

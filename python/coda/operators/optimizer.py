@@ -35,8 +35,8 @@ def square_sums(x: Tensor) -> Tensor:
     return out
 
 
-def save_square_sums(ctx: Any, output: Tensor, x: Tensor) -> None:
-    ctx.save_for_backward(x)
+def save_square_sums(ctx: Any, output: Tensor, given: Any) -> None:
+    ctx.save_for_backward(given.x)
 
 
 def square_sums_backward(ctx: Any, dsums: Tensor) -> tuple[Any, ...]:
