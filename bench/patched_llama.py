@@ -14,7 +14,6 @@ device; compilers start from an empty cache there.
 
 import argparse
 import contextlib
-import gc
 import importlib.metadata
 import json
 import os
@@ -112,16 +111,6 @@ class Step:
         phases = {"forward_backward": self.forward_backward, "update": self.weights.update}
         return Contender(self.name, phases)
 
-    def peak_over_weights(self) -> int:
-        self.weights.forget_gradients()
-        gc.collect()
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        self.forward_backward()
-        torch.cuda.synchronize()
-        return torch.cuda.max_memory_allocated() - before
-
 
 def make_steps(a: argparse.Namespace, model, tokens, weights) -> dict[str, Step]:
     """Those that run, each after its first step; their losses agree."""
@@ -148,7 +137,10 @@ def make_steps(a: argparse.Namespace, model, tokens, weights) -> dict[str, Step]
 def measure(a: argparse.Namespace, steps: dict[str, Step], zeros: bool) -> list[dict]:
     memory = {}
     if a.device == "cuda":
-        memory = {name: step.peak_over_weights() for name, step in steps.items()}
+        memory = {
+            name: step.weights.peak_over_weights(step.forward_backward)
+            for name, step in steps.items()
+        }
     racers = [step.racer() for step in steps.values()]
     with PowerMeter() as meter:
         race(racers, a.rounds, a.device)

@@ -1,5 +1,6 @@
 """A model of the LLaMA family in plain PyTorch: what bench/train.py compares with."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -73,6 +74,17 @@ class MasterWeights:
     def forget_gradients(self) -> None:
         for p in self.parameters:
             p.grad = None
+
+    def peak_over_weights(self, forward_backward: Callable[[], object]) -> int:
+        """Bytes on the GPU that it takes beyond what is there without gradients."""
+        self.forget_gradients()
+        gc.collect()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        forward_backward()
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
 
     def update(self) -> None:
         for master, p in zip(self.masters, self.parameters, strict=True):

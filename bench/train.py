@@ -88,16 +88,6 @@ class Torch:
         self.model.loss(self.tokens, self.tokens).backward()
 
 
-def peak_over_weights(contender: Torch) -> int:
-    contender.model.masters.forget_gradients()
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    contender.forward_backward()
-    torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated() - before
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
@@ -128,7 +118,9 @@ def main() -> None:
                 contender.round()
         memory = {}
         if a.device == "cuda":
-            memory = {c.name: peak_over_weights(c) for c in contenders}
+            memory = {
+                c.name: c.model.masters.peak_over_weights(c.forward_backward) for c in contenders
+            }
         contenders.insert(0, Coda(a.coda, a.device, shared))
         times = {c.name: [] for c in contenders}
         with PowerMeter() as meter:
