@@ -65,7 +65,8 @@ def differentiable(
     arguments = operator._schema.arguments
     count = len(arguments)
     defaults = [a.default_value for a in arguments if a.has_default_value()]
-    given = namedtuple("given", [a.name for a in arguments], defaults=defaults)  # type: ignore[misc]
+    names = [a.name for a in arguments]
+    given = namedtuple("given", names, defaults=defaults)  # type: ignore[misc]
 
     def forward(ctx: Any, keyset: Any, *values: Any) -> Any:
         output = run(keyset, *values)
