@@ -19,7 +19,7 @@ inline reference::Arrays linear_activation_backward_reference(const reference::A
   const auto columns = segments_of(in, "segments.N"), rows = segments_of(in, "segments.M");
   const Array shifts = round.row_partial_sums(dz * given_or(in, "shift", 0), columns);
   return {{"dz", dz},
-          {"out", round.as("out", map(z, f.value))},
+          {"out", round.as("out", activated(z, f, round))},
           {"dots", round.as("dots", round.row_partial_sums(dz * bare, columns))},
           {"shifts", round.as("shifts", shifts)},
           {"dbias", round.as("dbias", round.column_partial_sums(dz, rows))}};

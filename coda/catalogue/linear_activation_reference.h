@@ -16,7 +16,8 @@ inline reference::Arrays linear_activation_reference(const reference::Arrays& in
   const Array moved = rstd * (mean * given_or(in, "shift", 0));
   const Array added = given_or(in, "offset", 0) + given_or(in, "bias", 0);
   const Array z = round.as("before", round.matmul(n, in.at("B")) - moved + added);
-  return {{"before", z}, {"out", round.as("out", map(z, activation_formula(in, kGeluTanh).value))}};
+  return {{"before", z},
+          {"out", round.as("out", activated(z, activation_formula(in, kGeluTanh), round))}};
 }
 
 }  // namespace coda::catalogue
