@@ -10,10 +10,11 @@ namespace coda::catalogue {
 struct ActivationFormula {
   double (*value)(double x);
   double (*slope)(double x);
+  float (*in_fp32)(float x);  // the value, operator by operator, as frameworks compute it
 };
 
-// Of the argument "activation", as numbered in activation.h; silu where it is left out.
-inline ActivationFormula activation_formula(const reference::Arrays& in) {
+// Of the argument "activation", as numbered in activation.h; `usual` where it is left out.
+inline ActivationFormula activation_formula(const reference::Arrays& in, int usual = 0) {
   static constexpr auto cdf = [](double x) {
     return 0.5 * (1 + std::erf(x / std::numbers::sqrt2));
   };
@@ -27,15 +28,30 @@ inline ActivationFormula activation_formula(const reference::Arrays& in) {
   };
   static constexpr ActivationFormula formulas[] = {
       {[](double x) { return x / (1 + std::exp(-x)); },
-       [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }},
-      {[](double x) { return x * cdf(x); }, [](double x) { return cdf(x) + x * density(x); }},
+       [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); },
+       [](float x) { return x / (1 + std::exp(-x)); }},
+      {[](double x) { return x * cdf(x); }, [](double x) { return cdf(x) + x * density(x); },
+       [](float x) { return x * 0.5f * (1 + std::erf(x / std::numbers::sqrt2_v<float>)); }},
       {[](double x) { return 0.5 * x * (1 + tanh_of(x)); },
        [](double x) {
          const double t = tanh_of(x), inner = kFactor * (1 + 3 * 0.044715 * x * x);
          return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
+       },
+       [](float x) {
+         const auto factor = static_cast<float>(kFactor);
+         return x * 0.5f * (1 + std::tanh(factor * (x + 0.044715f * x * x * x)));
        }},
-      {[](double x) { return x < 0 ? 0 : x; }, [](double x) { return x <= 0 ? 0.0 : 1.0; }}};
-  return formulas[static_cast<int>(given_or(in, "activation", 0)(0, 0))];
+      {[](double x) { return x < 0 ? 0 : x; }, [](double x) { return x <= 0 ? 0.0 : 1.0; },
+       [](float x) { return x < 0 ? 0 : x; }},
+      {[](double x) { return x; }, [](double) { return 1.0; }, [](float x) { return x; }}};
+  return formulas[static_cast<int>(given_or(in, "activation", usual)(0, 0))];
+}
+
+// f(x); unfused: in fp32.
+inline reference::Array activated(const reference::Array& x, const ActivationFormula& f,
+                                  const reference::Rounding& round) {
+  if (!round.rounds()) return map(x, f.value);
+  return map(x, [&](double v) { return double{f.in_fp32(static_cast<float>(v))}; });
 }
 
 }  // namespace coda::catalogue
