@@ -11,9 +11,8 @@ inline reference::Arrays layer_norm_backward_reference(const reference::Arrays& 
   const Array &x = in.at("x"), &dy = in.at("dy");
   const auto fp32 = [&](const Array& value) { return round.as("dgamma", value); };
   const TwoPassNorm norm = two_pass_norm(x, in.at("epsilon"), round, "dgamma");
-  const auto width = static_cast<double>(x.columns);
   const Array g = fp32(dy * in.at("gamma"));
-  const Array m1 = fp32(row_sums(g) / width), m2 = fp32(row_sums(g * norm.unit) / width);
+  const Array m1 = row_means(g, round, "dgamma"), m2 = row_means(g * norm.unit, round, "dgamma");
   const Array through = norm.rstd * fp32(fp32(g - m1) - fp32(norm.unit * m2));
   const Array dx = in.contains("dx_in") ? round.as("dx", in.at("dx_in") + round.as("dx", through))
                                         : round.as("dx", through);

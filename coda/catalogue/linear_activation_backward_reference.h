@@ -10,16 +10,15 @@ inline reference::Arrays linear_activation_backward_reference(const reference::A
                                                               const reference::Rounding& round) {
   using reference::Array;
   constexpr int kGeluTanh = 2;
-  const ActivationFormula f = activation_formula(in, kGeluTanh);
   const Array& z = in.at("before");
+  const ActivatedArrays f = activated(z, in, kGeluTanh, round);
   const Array da = round(round.matmul(in.at("A"), in.at("B")));
-  const Array slope = round.as("dots", map(z, f.slope));
-  const Array dz = round.as("dz", da * slope);
+  const Array dz = round.as("dz", da * f.slope);
   const Array bare = z - (given_or(in, "offset", 0) + given_or(in, "bias", 0));
   const auto columns = segments_of(in, "segments.N"), rows = segments_of(in, "segments.M");
   const Array shifts = round.row_partial_sums(dz * given_or(in, "shift", 0), columns);
   return {{"dz", dz},
-          {"out", round.as("out", map(z, f.value))},
+          {"out", round.as("out", f.value)},
           {"dots", round.as("dots", round.row_partial_sums(dz * bare, columns))},
           {"shifts", round.as("shifts", shifts)},
           {"dbias", round.as("dbias", round.column_partial_sums(dz, rows))}};

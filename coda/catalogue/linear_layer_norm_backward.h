@@ -32,13 +32,13 @@ struct LinearLayerNormBackward {
     const auto weight = tile.load(gamma);
     const auto r = tile.load(rstd);
     const auto unit = (tile.load(x) - tile.load(mean)) * r;
-    tile.reduce(dgamma, acc * unit);
-    tile.reduce(dbeta, acc);
-    tile.store(normed, unit * weight + tile.load(beta));
     const auto through = (acc * weight - tile.load(shifts) - unit * tile.load(dots)) * r;
     const auto gradient = tile.load(dx_in, 0.0f) + through;
+    tile.reduce(dgamma, acc * unit);
+    tile.reduce(dbeta, acc);
     tile.reduce(dcolumns, gradient);
     tile.store(dx, gradient);
+    tile.store(normed, unit * weight + tile.load(beta));
   }
 };
 

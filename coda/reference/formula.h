@@ -47,6 +47,7 @@ class Rounding {
   Array column_partial_sums(const Array& x, const std::vector<int64_t>& segments = {},
                             int width = 64) const;
 
+  bool rounds() const { return active_; }                // of the unfused computation
   Array operator()(Array value) const;                   // to the operands' type
   Array as(const std::string& port, Array value) const;  // to the type of a port
 
