@@ -56,7 +56,7 @@ Gpt2Blocks::Sums Gpt2Blocks::sums(const char* of, int64_t columns) const {
 }
 
 // Through a linear and the norm before it, onto the stream; the linear's gradient by its weight.
-// bias_before: of the linear that wrote the stream.
+// bias_before: of the linear that wrote the stream, if one did; its sums cost next to nothing.
 TensorView Gpt2Blocks::norm_backward(Nodes& nodes, const char* label, const TensorView& dz,
                                      const Sums& sums, const Gpt2Linear& linear,
                                      const Parameter& norm, const Gpt2Stream& stream,
@@ -65,23 +65,20 @@ TensorView Gpt2Blocks::norm_backward(Nodes& nodes, const char* label, const Tens
   const int64_t h = sizes_.hidden;
   const auto width = static_cast<double>(h);
   const TensorView dx = activation("dx", h), normed = activation("normed", h);
-  const TensorView dgamma = column_sums("dγ", h), dbeta = column_sums("dβ", h);
+  const TensorView dgamma = column_sums("dγ", h), dbeta = column_sums("dβ", h),
+                   dbias = column_sums("dbias", h);
   std::vector<Argument> arguments = norm_arguments(stream.moments);
   append(arguments,
          {port("x", stream.x), port("dx_in", dx_in), port("gamma", gamma_of(norm.weight)),
           port("beta", beta_of(norm.weight)), port("dots", sums.dots), number("dots.width", width),
           port("shifts", sums.shifts), number("shifts.width", width), port("dx", dx),
-          port("normed", normed), port("dgamma", dgamma), port("dbeta", dbeta)});
-  TensorView dcolumns;
-  if (bias_before != nullptr) {
-    dcolumns = column_sums("dbias", h);
-    arguments.push_back(port("dcolumns", dcolumns));
-  }
+          port("normed", normed), port("dgamma", dgamma), port("dbeta", dbeta),
+          port("dcolumns", dbias)});
   add(nodes, label, "linear_layer_norm_backward", "kept-" + type_name_, operand(dz),
       operand(linear.matrix->weight), std::move(arguments));
   finish_gradient(nodes, dgamma, gamma_of(norm.gradient), accumulate);
   finish_gradient(nodes, dbeta, beta_of(norm.gradient), accumulate);
-  if (bias_before != nullptr) finish_gradient(nodes, dcolumns, bias_before->gradient, accumulate);
+  if (bias_before != nullptr) finish_gradient(nodes, dbias, bias_before->gradient, accumulate);
   linear_grad(nodes, label[1] == '1' ? "B2" : "B6", normed, dz, *linear.matrix, accumulate);
   return dx;
 }

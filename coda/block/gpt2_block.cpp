@@ -33,7 +33,7 @@ Gpt2Stream Gpt2Blocks::forward(Nodes& nodes, int64_t i, const Gpt2Stream& in,
   if (saved != nullptr) *saved = made;
   const bool last = i + 1 == sizes_.layers;
   return residual(nodes, "F3", made.a, parameters_.layer(i).down, made.middle.x,
-                  last ? nullptr : parameters_.layer(i + 1).norm_1);
+                  last ? parameters_.final_norm() : *parameters_.layer(i + 1).norm_1);
 }
 
 Gpt2Saved Gpt2Blocks::until_activation(Nodes& nodes, int64_t i, const Gpt2Stream& in,
@@ -47,7 +47,7 @@ Gpt2Saved Gpt2Blocks::until_activation(Nodes& nodes, int64_t i, const Gpt2Stream
   saved.lse = activation("lse", DType::kFp32, sizes_.heads, sizes_.tokens());
   attention(nodes, {columns_of(saved.qkv, 0, h), columns_of(saved.qkv, h, h),
                     columns_of(saved.qkv, 2 * h, h), saved.y, saved.lse});
-  saved.middle = residual(nodes, "F1", saved.y, layer.attended, in.x, layer.norm_2);
+  saved.middle = residual(nodes, "F1", saved.y, layer.attended, in.x, *layer.norm_2);
   up(nodes, i, saved, keep);
   return saved;
 }
@@ -102,18 +102,12 @@ void Gpt2Blocks::up(Nodes& nodes, int64_t i, Gpt2Saved& saved, bool keep) const 
 
 Gpt2Stream Gpt2Blocks::residual(Nodes& nodes, const char* label, const TensorView& a,
                                 const Gpt2Linear& linear, const TensorView& residual,
-                                const Parameter* next_norm) const {
-  const OperandView weight = operand(transpose(linear.matrix->weight));
-  if (next_norm == nullptr) {  // the last norm is an operation of its own
-    const Gpt2Stream out = {activation("x2", sizes_.hidden), {}, {}};
-    add(nodes, label, "linear", type_name_, operand(a), weight,
-        {port("c", residual), port("bias", linear.bias->weight), port("out", out.x)});
-    return out;
-  }
+                                const Parameter& next_norm) const {
   const Gpt2Stream out = stream(label[1] == '1' ? "x1" : "x2");
-  add(nodes, label, "linear_residual_layer_norm", "kept-" + type_name_, operand(a), weight,
+  add(nodes, label, "linear_residual_layer_norm", "kept-" + type_name_, operand(a),
+      operand(transpose(linear.matrix->weight)),
       {port("residual", residual), port("bias", linear.bias->weight),
-       port("gamma", gamma_of(next_norm->weight)), port("out", out.x), port("scaled", out.scaled),
+       port("gamma", gamma_of(next_norm.weight)), port("out", out.x), port("scaled", out.scaled),
        port("moments", out.moments)});
   return out;
 }

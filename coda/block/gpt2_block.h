@@ -9,8 +9,7 @@
 
 namespace coda::block {
 
-// The residual stream between two blocks, or in the middle of one. After the last block it is x
-// alone.
+// The residual stream between two blocks, or in the middle of one.
 struct Gpt2Stream {
   TensorView x;        // [M, h]
   TensorView scaled;   // x⊙γ of the norm that follows
@@ -49,7 +48,7 @@ class Gpt2Blocks : public ListMaker {
   void up(Nodes& nodes, int64_t i, Gpt2Saved& saved, bool keep) const;  // F2
   Gpt2Stream residual(Nodes& nodes, const char* label, const TensorView& a,
                       const Gpt2Linear& linear, const TensorView& residual,
-                      const Parameter* next_norm) const;  // F1, F3
+                      const Parameter& next_norm) const;  // F1, F3
   // Mean and r of the norm before a linear, and its shift, offset and bias.
   std::vector<Argument> norm_arguments(const TensorView& moments) const;
   std::vector<Argument> shift_arguments(const TensorView& shifts, const Gpt2Linear& linear) const;
