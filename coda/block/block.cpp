@@ -1,54 +1,22 @@
 #include "coda/block/block.h"
 
-#include <cmath>
-
 namespace coda::block {
-BlockLists::BlockLists(const Sizes& sizes, DType type, Recompute recompute,
-                       const Parameters& parameters, const Constants& constants, MemoryPlan& plan)
-    : sizes_(sizes),
-      type_(type),
-      type_name_(dtype_name(type)),
-      recompute_(recompute),
-      parameters_(parameters),
-      constants_(constants),
-      plan_(plan),
-      attention_shape_{sizes.batch,    sizes.sequence,
-                       sizes.heads,    sizes.kv_heads,
-                       sizes.head_dim, 1 / std::sqrt(static_cast<float>(sizes.head_dim))} {}
 
-void BlockLists::add(Nodes& nodes, const char* label, const char* operation,
-                     const std::string& variant, const OperandView& a, const OperandView& b,
-                     std::vector<Argument> arguments) const {
-  const catalogue::Operation& found = catalogue::find_operation(operation);
-  nodes.push_back(
-      {std::string(label) + " " + operation,
-       CallNode{&found, &catalogue::find_variant(found, variant), {a, b, std::move(arguments)}}});
-}
-
-TensorView BlockLists::activation(const std::string& name, DType type, int64_t rows,
-                                  int64_t columns) {
-  return plan_.declare(name, Use::kActivation, type, rows, columns);
-}
+BlockLists::BlockLists(const ListMaker& maker, const LlamaParameters& parameters,
+                       const Constants& constants)
+    : ListMaker(maker), parameters_(parameters), constants_(constants) {}
 
 Stream BlockLists::stream(const std::string& name, bool scaled) {
   Stream result;
   result.x = activation(name, sizes_.hidden);
   if (scaled) result.scaled = activation(name + " scaled", sizes_.hidden);
-  result.squares =
-      activation(name + " squares", DType::kFp32, partials(sizes_.hidden), sizes_.tokens());
+  result.squares = row_sums(name + " squares", sizes_.hidden);
   return result;
 }
 
 std::vector<Argument> BlockLists::row_factor(const TensorView& squares) const {
   return {port("rstd", squares), number("rstd.width", static_cast<double>(sizes_.hidden)),
           number("rstd.epsilon", sizes_.epsilon)};
-}
-
-void BlockLists::finish_gradient(Nodes& nodes, const TensorView& partials,
-                                 const Parameter& parameter, bool accumulate) const {
-  add(nodes, "  ", "finish_columns", "fp32", {}, {},
-      {port("partials", partials), port("out", parameter.gradient),
-       number("accumulate", accumulate ? 1 : 0)});
 }
 
 Stream BlockLists::forward(Nodes& nodes, int64_t i, const Stream& in, Saved* saved) {
@@ -70,7 +38,9 @@ Saved BlockLists::until_swiglu(Nodes& nodes, int64_t i, const Stream& in, bool k
   Saved saved;
   saved.in = in;
   rope(nodes, i, saved);
-  attention(nodes, saved);
+  saved.y = activation("y", sizes_.attended());
+  saved.lse = activation("lse", DType::kFp32, sizes_.heads, sizes_.tokens());
+  attention(nodes, {saved.q, saved.k, saved.v, saved.y, saved.lse});
   saved.middle = residual_norm(nodes, "F1", saved.y, *layer.o, in.x,
                                kept(*layer.gate_up) ? layer.post_norm : nullptr);
   swiglu(nodes, i, saved, keep);
@@ -103,13 +73,6 @@ void BlockLists::rope(Nodes& nodes, int64_t i, Saved& saved) {
   add(nodes, "F4", "linear_rope", type_name_ + (layer.q_norm != nullptr ? "-norm" : ""),
       operand(saved.in.multiplied()), halves_of(sizes_.head_dim, qkv.multiplied_parts()),
       std::move(arguments));
-}
-
-void BlockLists::attention(Nodes& nodes, Saved& saved) {
-  saved.y = activation("y", sizes_.attended());
-  saved.lse = activation("lse", DType::kFp32, sizes_.heads, sizes_.tokens());
-  nodes.push_back({"attention", AttentionNode{attention_shape_,
-                                              {saved.q, saved.k, saved.v, saved.y, saved.lse}}});
 }
 
 Stream BlockLists::residual_norm(Nodes& nodes, const char* label, const TensorView& a,

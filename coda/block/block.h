@@ -1,17 +1,10 @@
 // A LLaMA block, forward and backward, as lists of catalogue operations. The rows of the tables in
 // docs/training.md are the functions here: F1 to F4 and B0 to B7.
 #pragma once
-#include "coda/block/call.h"
-#include "coda/block/parameters.h"
+#include "coda/block/list_maker.h"
+#include "coda/block/llama_parameters.h"
 
 namespace coda::block {
-
-// What backward makes again instead of finding it saved.
-enum class Recompute {
-  kNothing,
-  kActivation,  // SwiGLU's output and the scaled stream, in epilogues that run anyway
-  kBlock,       // everything but the block's input
-};
 
 // The residual stream between two blocks, or in the middle of one.
 struct Stream {
@@ -32,15 +25,14 @@ struct Saved {
   TensorView a;           // [M, F]: SwiGLU's output
 };
 
-class BlockLists {
+class BlockLists : public ListMaker {
  public:
   struct Constants {
     TensorView positions;  // [M], int64
     TensorView inv_freq;   // [d/2]
   };
 
-  BlockLists(const Sizes& sizes, DType type, Recompute recompute, const Parameters& parameters,
-             const Constants& constants, MemoryPlan& plan);
+  BlockLists(const ListMaker& maker, const LlamaParameters& parameters, const Constants& constants);
 
   // From the stream before layer i to the one after it, whose `scaled` is of the next layer's norm
   // or the last one. Without `saved` nothing is kept for a backward.
@@ -50,25 +42,13 @@ class BlockLists {
   TensorView backward(Nodes& nodes, int64_t i, const Saved& saved, const TensorView& dx,
                       bool accumulate);
 
-  TensorView activation(const std::string& name, DType type, int64_t rows, int64_t columns);
-  TensorView activation(const std::string& name, int64_t columns) {  // one row per token
-    return activation(name, type_, sizes_.tokens(), columns);
-  }
   Stream stream(const std::string& name, bool scaled);
   // Whether the norm is kept, and x⊙γ stored before it.
   bool kept(const Parameter& matrix) const { return matrix.folded_norm == nullptr; }
 
-  void add(Nodes& nodes, const char* label, const char* operation, const std::string& variant,
-           const OperandView& a, const OperandView& b, std::vector<Argument> arguments) const;
-  // Adds a norm's, bias's gradient up from partials.
-  void finish_gradient(Nodes& nodes, const TensorView& partials, const Parameter& parameter,
-                       bool accumulate) const;
-  std::vector<Argument> row_factor(const TensorView& squares) const;
-  const std::string& type_name() const { return type_name_; }
-
  private:
+  std::vector<Argument> row_factor(const TensorView& squares) const;
   void rope(Nodes& nodes, int64_t i, Saved& saved);  // F4
-  void attention(Nodes& nodes, Saved& saved);
   Stream residual_norm(Nodes& nodes, const char* label, const TensorView& a,
                        const Parameter& weight, const TensorView& residual,
                        const Parameter* kept_norm);               // F1, F3
@@ -85,14 +65,8 @@ class BlockLists {
                    const TensorView& x, const Parameter& weight,
                    bool accumulate);  // B2, B4, B6, B7
 
-  const Sizes& sizes_;
-  DType type_;
-  std::string type_name_;
-  Recompute recompute_;
-  const Parameters& parameters_;
+  const LlamaParameters& parameters_;
   Constants constants_;
-  MemoryPlan& plan_;
-  attention::Shape attention_shape_;
 };
 
 }  // namespace coda::block

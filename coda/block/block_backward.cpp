@@ -17,8 +17,7 @@ TensorView BlockLists::backward(Nodes& nodes, int64_t i, const Saved& before, co
   const Saved saved =
       recompute_ == Recompute::kBlock ? until_swiglu(nodes, i, before.in, true) : before;
   const TensorView dgate = saved.gate, dup = saved.up;  // in place: nobody reads these again
-  const TensorView dots =
-      activation("dots of gate, up", DType::kFp32, partials(sizes_.ffn), sizes_.tokens());
+  const TensorView dots = row_sums("dots of gate, up", sizes_.ffn);
   TensorView a = saved.a;
   std::vector<Argument> arguments = row_factor(saved.middle.squares);  // B3
   append(arguments, {port("gate", saved.gate), port("up", saved.up), port("dgate", dgate),
@@ -56,9 +55,7 @@ TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved
   const LayerParameters& layer = parameters_.layer(i);
   const TensorView dq = activation("dq", sizes_.attended()), dk = activation("dk", sizes_.kv()),
                    dv = activation("dv", sizes_.kv());
-  nodes.push_back({"attention backward", AttentionBackwardNode{attention_shape_,
-                                                               {saved.q, saved.k, saved.v, saved.y,
-                                                                saved.lse, dy, dq, dk, dv}}});
+  attention_backward(nodes, {saved.q, saved.k, saved.v, saved.y, saved.lse, dy, dq, dk, dv});
   const TensorView sums = activation("dots of q, k, v", DType::kFp32,
                                      sizes_.heads + 2 * sizes_.kv_heads, sizes_.tokens());
   const bool normed = layer.q_norm != nullptr;
@@ -73,12 +70,10 @@ TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved
     const Parameter* parameter;
     TensorView sums;  // [⌈M/64⌉, H·d]
   };
-  std::vector<Partials> column_sums;
+  std::vector<Partials> sums_of;
   const auto ask = [&](const char* name, const Parameter* parameter, int64_t columns) {
-    column_sums.push_back({name, parameter,
-                           activation(std::string(name) + " partials", DType::kFp32,
-                                      partials(sizes_.tokens()), columns)});
-    arguments.push_back(port(name, column_sums.back().sums));
+    sums_of.push_back({name, parameter, column_sums(name, columns)});
+    arguments.push_back(port(name, sums_of.back().sums));
   };
   if (layer.q_bias != nullptr) {
     append(arguments, {port("bias_q", layer.q_bias->weight), port("bias_k", layer.k_bias->weight),
@@ -94,11 +89,11 @@ TensorView BlockLists::rope_backward(Nodes& nodes, int64_t i, const Saved& saved
     ask("dk_norm", layer.k_norm, sizes_.kv());
   }
   add(nodes, "B0", "rope_backward", type_name_, {}, {}, std::move(arguments));
-  for (const Partials& part : column_sums) {
+  for (const Partials& part : sums_of) {
     TensorView view = part.sums;  // a head's norm: its heads stand one after another
     view.rows = view.rows * view.columns / part.parameter->columns;
     view.columns = view.ld = part.parameter->columns;
-    finish_gradient(nodes, view, *part.parameter, accumulate);
+    finish_gradient(nodes, view, part.parameter->gradient, accumulate);
   }
   dz = {dq, dk, dv};
   return sums;
@@ -116,7 +111,7 @@ TensorView BlockLists::norm_backward(Nodes& nodes, const char* label,
                      number("dots.width", static_cast<double>(sizes_.hidden)), port("dx", dx)});
   TensorView dgamma;
   if (kept(weight)) {
-    dgamma = activation("dγ partials", DType::kFp32, partials(sizes_.tokens()), sizes_.hidden);
+    dgamma = column_sums("dγ", sizes_.hidden);
     append(arguments, {port("gamma", norm.weight), port("dgamma", dgamma)});
     if (recompute_ == Recompute::kActivation) {
       scaled = activation("scaled again", sizes_.hidden);
@@ -126,25 +121,21 @@ TensorView BlockLists::norm_backward(Nodes& nodes, const char* label,
   add(nodes, label, "linear_norm_backward", (kept(weight) ? "kept-" : "folded-") + type_name_,
       operand(Cut::kContraction, dz),
       operand(Cut::kContraction, transposed(weight.multiplied_parts())), std::move(arguments));
-  if (kept(weight)) finish_gradient(nodes, dgamma, norm, accumulate);
+  if (kept(weight)) finish_gradient(nodes, dgamma, norm.gradient, accumulate);
   return dx;
 }
 
 void BlockLists::weight_grad(Nodes& nodes, const char* label, const std::vector<TensorView>& dz,
                              const TensorView& x, const Parameter& weight, bool accumulate) {
-  std::vector<Argument> arguments = {port("out", weight.gradient)};
-  if (accumulate) arguments.push_back(port("c", weight.gradient));
-  std::string variant = type_ == DType::kFp32 ? type_name_ : type_name_ + "-fp32";
-  TensorView dgamma;
-  if (!kept(weight)) {
-    variant = "folded-" + variant;
-    dgamma = activation("dγ partials", DType::kFp32, weight.row_parts(), weight.columns);
-    append(arguments, {port("weight", weight.weight), port("gamma", weight.folded_norm->weight),
-                       port("dgamma", dgamma)});
-  }
-  add(nodes, label, "linear_weight_grad", variant, operand(Cut::kRows, transposed(dz)),
-      operand(transpose(x)), std::move(arguments));
-  if (!kept(weight)) finish_gradient(nodes, dgamma, *weight.folded_norm, accumulate);
+  const OperandView a = operand(Cut::kRows, transposed(dz)), b = operand(transpose(x));
+  if (kept(weight)) return ListMaker::weight_grad(nodes, label, a, b, weight, accumulate);
+  const TensorView dgamma =
+      activation("dγ partials", DType::kFp32, weight.row_parts(), weight.columns);
+  std::vector<Argument> arguments = weight_grad_arguments(weight, accumulate);
+  append(arguments, {port("weight", weight.weight), port("gamma", weight.folded_norm->weight),
+                     port("dgamma", dgamma)});
+  add(nodes, label, "linear_weight_grad", "folded-" + fp32_variant(), a, b, std::move(arguments));
+  finish_gradient(nodes, dgamma, weight.folded_norm->gradient, accumulate);
 }
 
 }  // namespace coda::block

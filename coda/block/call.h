@@ -23,6 +23,13 @@ inline TensorView rows_of(TensorView view, int64_t first, int64_t count) {
   return view;
 }
 
+// Columns [first, first + count) of a row-major view.
+inline TensorView columns_of(TensorView view, int64_t first, int64_t count) {
+  view.data = static_cast<const char*>(view.data) + first * view.element_bytes;
+  view.columns = count;
+  return view;
+}
+
 void append(std::vector<Argument>& to, std::vector<Argument> more);
 
 // Several tensors as one operand, cut along its rows or along the contraction.

@@ -142,11 +142,11 @@ class CudaDevice final : public Device {
     return bytes_for(node.shape, node.tensors.q.dtype);
   }
   static int64_t bytes_for(const HeadNode& node) {
-    if (node.scaled.dtype != DType::kBf16) {
+    if (node.x.dtype != DType::kBf16) {
       throw DeviceError(
           fmt::format("head: expected bf16 on the GPU, got {}; use bf16 or the "
                       "device cpu",
-                      dtype_name(node.scaled.dtype)));
+                      dtype_name(node.x.dtype)));
     }
     return head_workspace_bytes(node);
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "coda/block/architecture.h"
 #include "coda/catalogue/cross_entropy.h"
 
 namespace coda::block {
@@ -35,7 +36,10 @@ Sizes sizes_of(const checkpoint::ModelConfig& config, int64_t batch, int64_t seq
   sizes.biases = config.qkv_bias();
   sizes.head_norms = config.qk_norm();
   sizes.tied = config.tie_word_embeddings;
-  sizes.epsilon = config.rms_norm_eps;
+  sizes.epsilon = config.norm_epsilon;
+  sizes.gpt2 = config.is_gpt2();
+  sizes.positions = config.max_position_embeddings;
+  sizes.activation = config.activation;
   return sizes;
 }
 
@@ -56,10 +60,16 @@ Model::Model(const checkpoint::ModelConfig& config, const ModelOptions& options,
         "batch into more parts",
         kMostTokens, options.batch, options.sequence));
   }
-  parameters_ = std::make_unique<Parameters>(sizes_, options.type, folds(sizes_, options),
-                                             options.training, plan_);
+  if (sizes_.gpt2 && options.sequence > sizes_.positions) {
+    throw Error(fmt::format(
+        "model: expected sequences of at most {} tokens, as many as the model has positions "
+        "(n_positions), got {}; lower the sequence",
+        sizes_.positions, options.sequence));
+  }
   inputs_ = declare_inputs(sizes_, options.parts, plan_);
-  ModelLists lists(sizes_, options_, *parameters_, inputs_, plan_);
+  Architecture architecture = make_architecture(sizes_, options_, inputs_, plan_);
+  parameters_ = std::move(architecture.parameters);
+  ModelLists& lists = *architecture.lists;
   evaluation_ = lists.evaluation();
   fold_ = lists.fold();
   if (options.training) {
@@ -107,8 +117,10 @@ void Model::fill_inputs() {
     positions[i] = static_cast<int64_t>(i) % sizes_.sequence;
   }
   device_.copy_in(inputs_.positions, positions.data());
-  const std::vector<float> frequencies = config_.inverse_frequencies();
-  device_.copy_in(inputs_.inv_freq, frequencies.data());
+  if (!sizes_.gpt2) {
+    const std::vector<float> frequencies = config_.inverse_frequencies();
+    device_.copy_in(inputs_.inv_freq, frequencies.data());
+  }
   const float dloss = 1.0f / static_cast<float>(options_.parts);
   device_.copy_in(inputs_.dloss, &dloss);
   device_.wait();

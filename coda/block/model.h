@@ -1,5 +1,5 @@
-// A model of the LLaMA family on a device: embedding, blocks, head and their gradients, and AdamW,
-// each as a list of nodes on memory planned before the first of them runs.
+// A model of the LLaMA or GPT-2 family on a device: embedding, blocks, head and their gradients,
+// and AdamW, each as a list of nodes on memory planned before the first of them runs.
 #pragma once
 #include <span>
 

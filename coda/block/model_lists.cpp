@@ -19,6 +19,11 @@ constexpr int64_t kCostOfReadingWeights = 4;
 }  // namespace
 
 bool folds(const Sizes& sizes, const ModelOptions& options) {
+  if (sizes.gpt2) {
+    if (options.fold != Fold::kFolded) return false;
+    throw Error(
+        "model: 'fold': expected rule or kept for GPT-2, whose norms have a bias, got folded");
+  }
   if (options.fold != Fold::kByRule) return options.fold == Fold::kFolded;
   const int64_t rows = sizes.attended() + 2 * sizes.kv() + 2 * sizes.ffn;
   const int64_t norms = 2;
@@ -40,92 +45,37 @@ Inputs declare_inputs(const Sizes& sizes, int64_t parts, MemoryPlan& plan) {
   inputs.norm = input("norm of the gradients", DType::kFp32, 1);
   inputs.clip = input("clip factor", DType::kFp32, 1);
   inputs.positions = input("positions", DType::kInt64, sizes.tokens());
-  inputs.inv_freq = input("inv_freq", DType::kFp32, sizes.head_dim / 2);
+  if (!sizes.gpt2) inputs.inv_freq = input("inv_freq", DType::kFp32, sizes.head_dim / 2);
   return inputs;
 }
 
 ModelLists::ModelLists(const Sizes& sizes, const ModelOptions& options,
                        const Parameters& parameters, const Inputs& inputs, MemoryPlan& plan)
-    : sizes_(sizes),
-      options_(options),
-      parameters_(parameters),
+    : ListMaker(sizes, options.type, options.recompute, plan),
       inputs_(inputs),
-      blocks_(sizes, options.type, options.recompute, parameters,
-              {inputs.positions, inputs.inv_freq}, plan) {}
+      options_(options),
+      parameters_(parameters) {}
 
-Nodes ModelLists::evaluation() {
-  Nodes nodes;
-  Stream stream = embed(nodes);
-  for (int64_t i = 0; i < sizes_.layers; ++i) stream = blocks_.forward(nodes, i, stream, nullptr);
-  nodes.push_back({"F5 linear_cross_entropy", head(stream, 0)});
-  return nodes;
-}
-
-Nodes ModelLists::training(int64_t part) {
-  const bool accumulate = part > 0;  // gradients, to those of the parts before
-  Nodes nodes;
-  std::vector<Saved> saved(static_cast<size_t>(sizes_.layers));
-  Stream stream = embed(nodes);
-  for (int64_t i = 0; i < sizes_.layers; ++i) {
-    stream = blocks_.forward(nodes, i, stream, &saved[static_cast<size_t>(i)]);
-  }
-  const HeadNode last = head_with_gradients(stream, part, accumulate);
-  nodes.push_back({"F5, B8 linear_cross_entropy", last});
-  blocks_.finish_gradient(nodes, last.dgamma, parameters_.final_norm(), accumulate);
-
-  TensorView dx = last.dx;
-  for (int64_t i = sizes_.layers - 1; i >= 0; --i) {
-    dx = blocks_.backward(nodes, i, saved[static_cast<size_t>(i)], dx, accumulate);
-  }
-  // A tied table's gradient: what the head left comes first.
-  blocks_.add(nodes, "B9", "embedding_backward",
-              options_.type == DType::kFp32 ? "fp32" : blocks_.type_name() + "-fp32", {}, {},
-              {port("dx", dx), port("tokens", inputs_.tokens),
-               port("out", parameters_.embedding().gradient),
-               number("accumulate", accumulate || sizes_.tied ? 1 : 0)});
-  return nodes;
-}
-
-Stream ModelLists::embed(Nodes& nodes) {
-  const LayerParameters& first = parameters_.layer(0);
-  const Stream stream = blocks_.stream("x0", blocks_.kept(*first.qkv));
-  std::vector<Argument> arguments = {port("table", parameters_.embedding().weight),
-                                     port("tokens", inputs_.tokens), port("out", stream.x),
-                                     port("squares", stream.squares)};
-  if (stream.scaled.data != nullptr) {
-    append(arguments, {port("gamma", first.input_norm->weight), port("scaled", stream.scaled)});
-  }
-  blocks_.add(nodes, "F0", "embedding_norm", blocks_.type_name(), {}, {}, std::move(arguments));
-  return stream;
-}
-
-HeadNode ModelLists::head(const Stream& stream, int64_t part) {
+HeadNode ModelLists::head(const TensorView& x, int64_t part) const {
   HeadNode head;
-  head.scaled = stream.scaled;
-  head.squares = stream.squares;
+  head.x = x;
   head.weight = parameters_.head().weight;
   head.targets = inputs_.targets;
   head.loss = inputs_.losses;
   head.loss.data = static_cast<const float*>(inputs_.losses.data) + part;
   head.loss.columns = 1;
-  head.lse = blocks_.activation("lse of the logits", DType::kFp32, 1, sizes_.tokens());
-  head.epsilon = sizes_.epsilon;
+  head.lse = activation("lse of the logits", DType::kFp32, 1, sizes_.tokens());
   return head;
 }
 
-HeadNode ModelLists::head_with_gradients(const Stream& stream, int64_t part, bool accumulate) {
-  HeadNode result = head(stream, part);
+HeadNode ModelLists::head_with_gradients(const TensorView& x, int64_t part, bool accumulate) const {
+  HeadNode result = head(x, part);
   result.with_gradients = true;
   result.chunk_rows = head_rows(sizes_);
   result.add_to_dweight = accumulate;
   result.dloss = inputs_.dloss;
-  result.x = stream.x;
-  result.gamma = parameters_.final_norm().weight;
   result.dweight = parameters_.head().gradient;
-  result.dx = blocks_.activation("dx of the head", sizes_.hidden);
-  result.dots = blocks_.activation("dots of the logits", DType::kFp32, 1, sizes_.tokens());
-  result.dgamma =
-      blocks_.activation("dγ partials", DType::kFp32, partials(sizes_.tokens()), sizes_.hidden);
+  result.dx = activation("dx of the head", sizes_.hidden);
   return result;
 }
 
@@ -134,13 +84,13 @@ HeadNode ModelLists::head_with_gradients(const Stream& stream, int64_t part, boo
 Nodes ModelLists::update() const {
   Nodes nodes;
   for (const Parameter& parameter : parameters_.all()) {
-    blocks_.add(nodes, "U1", "square_sums", "fp32", {}, {},
-                {port("x", parameter.gradient), port("sums", parameter.squares)});
+    add(nodes, "U1", "square_sums", "fp32", {}, {},
+        {port("x", parameter.gradient), port("sums", parameter.squares)});
   }
   std::vector<Argument> arguments = {port("squares", parameters_.squares()),
                                      port("norm", inputs_.norm), port("factor", inputs_.clip)};
   if (options_.max_norm > 0) arguments.push_back(number("max_norm", options_.max_norm));
-  blocks_.add(nodes, "U2", "clip_factor", "fp32", {}, {}, std::move(arguments));
+  add(nodes, "U2", "clip_factor", "fp32", {}, {}, std::move(arguments));
   for (const Parameter& parameter : parameters_.all()) {  // norms first: others fold them in
     if (parameter.role == Role::kNorm) adamw(nodes, parameter);
   }
@@ -165,16 +115,16 @@ void ModelLists::adamw(Nodes& nodes, const Parameter& p) const {
   if (p.folded_norm != nullptr) {
     append(arguments, {port("gamma", p.folded_norm->weight), port("folded", p.folded)});
   }
-  blocks_.add(nodes, "U3", "adamw", blocks_.type_name(), {}, {}, std::move(arguments));
+  add(nodes, "U3", "adamw", type_name_, {}, {}, std::move(arguments));
 }
 
 Nodes ModelLists::fold() const {
   Nodes nodes;
   for (const Parameter& parameter : parameters_.all()) {
     if (parameter.folded_norm == nullptr) continue;
-    blocks_.add(nodes, "U4", "fold_norm_weight", blocks_.type_name(), {}, {},
-                {port("weight", parameter.weight), port("gamma", parameter.folded_norm->weight),
-                 port("out", parameter.folded)});
+    add(nodes, "U4", "fold_norm_weight", type_name_, {}, {},
+        {port("weight", parameter.weight), port("gamma", parameter.folded_norm->weight),
+         port("out", parameter.folded)});
   }
   return nodes;
 }

@@ -1,6 +1,5 @@
 // The lists that a model runs: training on one part of a batch, evaluation, the weight update.
 #pragma once
-#include "coda/block/block.h"
 #include "coda/block/model_options.h"
 
 namespace coda::block {
@@ -17,27 +16,29 @@ struct Inputs {
 };
 Inputs declare_inputs(const Sizes& sizes, int64_t parts, MemoryPlan& plan);
 
-class ModelLists {
+// What the architectures share; theirs say what a step computes.
+class ModelLists : public ListMaker {
  public:
-  ModelLists(const Sizes& sizes, const ModelOptions& options, const Parameters& parameters,
-             const Inputs& inputs, MemoryPlan& plan);
-
-  Nodes training(int64_t part);
-  Nodes evaluation();
+  virtual ~ModelLists() = default;
+  virtual Nodes training(int64_t part) = 0;
+  virtual Nodes evaluation() = 0;
   Nodes update() const;
   Nodes fold() const;  // W' from W and γ
 
+ protected:
+  ModelLists(const Sizes& sizes, const ModelOptions& options, const Parameters& parameters,
+             const Inputs& inputs, MemoryPlan& plan);
+
+  HeadNode head(const TensorView& x, int64_t part) const;
+  HeadNode head_with_gradients(const TensorView& x, int64_t part, bool accumulate) const;
+
+  const Inputs& inputs_;
+
  private:
-  Stream embed(Nodes& nodes);
-  HeadNode head(const Stream& stream, int64_t part);
-  HeadNode head_with_gradients(const Stream& stream, int64_t part, bool accumulate);
   void adamw(Nodes& nodes, const Parameter& parameter) const;
 
-  const Sizes& sizes_;
   const ModelOptions& options_;
   const Parameters& parameters_;
-  const Inputs& inputs_;
-  BlockLists blocks_;
 };
 
 }  // namespace coda::block

@@ -1,5 +1,5 @@
 #pragma once
-#include "coda/block/block.h"
+#include "coda/block/list_maker.h"
 
 namespace coda::block {
 

@@ -33,12 +33,12 @@ void visit(AttentionBackwardNode& node, const Visit& f) {
 
 void visit(HeadNode& node, const Visit& f) {
   for (TensorView* view :
-       {&node.scaled, &node.squares, &node.weight, &node.targets, &node.loss, &node.lse}) {
+       {&node.x, &node.weight, &node.targets, &node.loss, &node.lse, &node.norm.squares}) {
     f(*view);
   }
   if (!node.with_gradients) return;
-  for (TensorView* view :
-       {&node.dloss, &node.x, &node.gamma, &node.dweight, &node.dx, &node.dots, &node.dgamma}) {
+  for (TensorView* view : {&node.dloss, &node.dweight, &node.dx, &node.norm.stream,
+                           &node.norm.gamma, &node.norm.dots, &node.norm.dgamma}) {
     f(*view);
   }
 }

@@ -29,24 +29,30 @@ struct AttentionBackwardNode {
 
 // F5: the loss. With gradients also B8, B1 and B2 of the head, `chunk_rows` rows at a time.
 struct HeadNode {
-  TensorView scaled;   // x⊙γ [M, h]
-  TensorView squares;  // [⌈h/64⌉, M]: Σx²
+  TensorView x;        // [M, h]: normalised; with a norm of the head's own, x⊙γ of it
   TensorView weight;   // [V, h]
   TensorView targets;  // [M], int64
   TensorView loss;     // [1], fp32: the mean
   TensorView lse;      // [M], fp32
-  double epsilon = 0;  // of the norm
 
   bool with_gradients = false;
   int64_t chunk_rows = 0;
   bool add_to_dweight = false;
   TensorView dloss;    // [1], fp32
-  TensorView x;        // [M, h]: the residual stream
-  TensorView gamma;    // [h]
   TensorView dweight;  // [V, h], fp32
-  TensorView dx;       // [M, h]
-  TensorView dots;     // [1, M], fp32
-  TensorView dgamma;   // [⌈M/64⌉, h], fp32: partials
+  TensorView dx;       // [M, h]: by x; with a norm, by the residual stream before it
+
+  struct Norm {          // RMSNorm, its row factor in the head's GEMMs; none without squares
+    TensorView squares;  // [⌈h/64⌉, M]: Σ stream²
+    double epsilon = 0;
+    TensorView stream;  // [M, h]
+    TensorView gamma;   // [h]
+    TensorView dots;    // [1, M], fp32; with gradients, as the next
+    TensorView dgamma;  // [⌈M/64⌉, h], fp32: partials
+  };
+  Norm norm = {};
+
+  bool normalises() const { return norm.squares.data != nullptr; }
 };
 
 struct Node {

@@ -1,21 +1,21 @@
 #include "coda/block/parameters.h"
 
-#include <fmt/format.h>
-
 #include "coda/block/call.h"
 
 namespace coda::block {
 namespace {
 
-StockTensor matrix(std::string name, int64_t rows, int64_t columns) {
-  return {std::move(name), {rows, columns}, 0, rows};
-}
-StockTensor vector(std::string name, int64_t length) { return {std::move(name), {length}, 0, 1}; }
-
 // Floats of its share of the sums of squares, so that each begins at 256 bytes.
 int64_t squares_count(const Parameter& parameter) { return (parameter.rows + 63) / 64 * 64; }
 
 }  // namespace
+
+StockTensor stock_matrix(std::string name, int64_t rows, int64_t columns) {
+  return {std::move(name), {rows, columns}, 0, rows};
+}
+StockTensor stock_vector(std::string name, int64_t length) {
+  return {std::move(name), {length}, 0, 1};
+}
 
 TensorView Parameter::part(const TensorView& whole, size_t i) const {
   return rows_of(whole, stock[i].first_row, stock[i].rows);
@@ -33,17 +33,6 @@ int64_t Parameter::row_parts() const {
   return count;
 }
 
-Parameters::Parameters(const Sizes& sizes, DType type, bool fold, bool training, MemoryPlan& plan) {
-  embedding_ =
-      add(Role::kEmbedding, {matrix("model.embed_tokens.weight", sizes.vocab, sizes.hidden)});
-  for (int64_t i = 0; i < sizes.layers; ++i) add_layer(i, sizes, fold);
-  final_norm_ = add(Role::kNorm, {vector("model.norm.weight", sizes.hidden)});
-  head_ = sizes.tied ? embedding_
-                     : add(Role::kEmbedding, {matrix("lm_head.weight", sizes.vocab, sizes.hidden)});
-  for (Parameter& parameter : all_) declare(parameter, type, training, plan);
-  if (training) declare_squares(plan);
-}
-
 Parameter* Parameters::add(Role role, std::vector<StockTensor> stock) {
   Parameter& parameter = all_.emplace_back();
   parameter.role = role;
@@ -56,34 +45,19 @@ Parameter* Parameters::add(Role role, std::vector<StockTensor> stock) {
   return &parameter;
 }
 
-void Parameters::add_layer(int64_t i, const Sizes& sizes, bool fold) {
-  const std::string layer = fmt::format("model.layers.{}.", i);
-  const std::string attention = layer + "self_attn.", mlp = layer + "mlp.";
-  const int64_t h = sizes.hidden, attended = sizes.attended(), kv = sizes.kv();
-  LayerParameters p;
-  p.input_norm = add(Role::kNorm, {vector(layer + "input_layernorm.weight", h)});
-  p.qkv = add(Role::kMatrix, {matrix(attention + "q_proj.weight", attended, h),
-                              matrix(attention + "k_proj.weight", kv, h),
-                              matrix(attention + "v_proj.weight", kv, h)});
-  if (sizes.biases) {
-    p.q_bias = add(Role::kBias, {vector(attention + "q_proj.bias", attended)});
-    p.k_bias = add(Role::kBias, {vector(attention + "k_proj.bias", kv)});
-    p.v_bias = add(Role::kBias, {vector(attention + "v_proj.bias", kv)});
-  }
-  if (sizes.head_norms) {
-    p.q_norm = add(Role::kNorm, {vector(attention + "q_norm.weight", sizes.head_dim)});
-    p.k_norm = add(Role::kNorm, {vector(attention + "k_norm.weight", sizes.head_dim)});
-  }
-  p.o = add(Role::kMatrix, {matrix(attention + "o_proj.weight", h, attended)});
-  p.post_norm = add(Role::kNorm, {vector(layer + "post_attention_layernorm.weight", h)});
-  p.gate_up = add(Role::kMatrix, {matrix(mlp + "gate_proj.weight", sizes.ffn, h),
-                                  matrix(mlp + "up_proj.weight", sizes.ffn, h)});
-  p.down = add(Role::kMatrix, {matrix(mlp + "down_proj.weight", h, sizes.ffn)});
-  if (fold) {
-    p.qkv->folded_norm = p.input_norm;
-    p.gate_up->folded_norm = p.post_norm;
-  }
-  layers_.push_back(p);
+void Parameters::add_embedding(const std::string& name, const Sizes& sizes) {
+  embedding_ = add(Role::kEmbedding, {stock_matrix(name, sizes.vocab, sizes.hidden)});
+}
+
+void Parameters::add_head(const Sizes& sizes) {
+  head_ = sizes.tied
+              ? embedding_
+              : add(Role::kEmbedding, {stock_matrix("lm_head.weight", sizes.vocab, sizes.hidden)});
+}
+
+void Parameters::declare(DType type, bool training, MemoryPlan& plan) {
+  for (Parameter& parameter : all_) declare(parameter, type, training, plan);
+  if (training) declare_squares(plan);
 }
 
 void Parameters::declare(Parameter& parameter, DType type, bool training, MemoryPlan& plan) {

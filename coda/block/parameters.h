@@ -16,7 +16,15 @@ struct StockTensor {
   int64_t first_row = 0, rows = 0;  // of the parameter
 };
 
-enum class Role { kEmbedding, kMatrix, kNorm, kBias };
+StockTensor stock_matrix(std::string name, int64_t rows, int64_t columns);
+StockTensor stock_vector(std::string name, int64_t length);
+
+enum class Role {
+  kEmbedding,
+  kMatrix,
+  kNorm,  // a row of weights and, where the norm has one, one of biases
+  kBias,
+};
 
 struct Parameter {
   std::vector<StockTensor> stock;
@@ -38,40 +46,39 @@ struct Parameter {
   int64_t row_parts() const;  // partial sums along the rows; a stock tensor begins a new one
 };
 
-struct LayerParameters {
-  Parameter *input_norm = nullptr, *qkv = nullptr, *o = nullptr;
-  Parameter *q_bias = nullptr, *k_bias = nullptr, *v_bias = nullptr;  // where there are biases
-  Parameter *q_norm = nullptr, *k_norm = nullptr;                     // where heads are normalised
-  Parameter *post_norm = nullptr, *gate_up = nullptr, *down = nullptr;
-};
-
+// What all architectures have; theirs add the layers'.
 class Parameters {
  public:
-  // training: with gradients, fp32 weights and moments.
-  Parameters(const Sizes& sizes, DType type, bool fold, bool training, MemoryPlan& plan);
+  virtual ~Parameters() = default;
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;
 
   const std::deque<Parameter>& all() const { return all_; }
   const Parameter& embedding() const { return *embedding_; }
   const Parameter& final_norm() const { return *final_norm_; }
-  const Parameter& head() const { return *head_; }  // the embedding where they are tied
-  const LayerParameters& layer(int64_t i) const { return layers_[static_cast<size_t>(i)]; }
+  const Parameter& head() const { return *head_; }        // the embedding where they are tied
   const TensorView& squares() const { return squares_; }  // [1, n]: those of all
   int64_t count() const;                                  // of numbers
 
   // Views and lists that declare() gave become real.
   void make_real(const MemoryPlan& plan, void* base);
 
- private:
+ protected:
+  Parameters() = default;
   Parameter* add(Role role, std::vector<StockTensor> stock);
-  void add_layer(int64_t i, const Sizes& sizes, bool fold);
-  void declare(Parameter& parameter, DType type, bool training, MemoryPlan& plan);
+  void add_embedding(const std::string& name, const Sizes& sizes);
+  void add_head(const Sizes& sizes);
+  // After all add(). training: with gradients, fp32 weights and moments.
+  void declare(DType type, bool training, MemoryPlan& plan);
+
+  Parameter* final_norm_ = nullptr;
+
+ private:
+  static void declare(Parameter& parameter, DType type, bool training, MemoryPlan& plan);
   void declare_squares(MemoryPlan& plan);
 
   std::deque<Parameter> all_;
-  std::vector<LayerParameters> layers_;
-  Parameter *embedding_ = nullptr, *final_norm_ = nullptr, *head_ = nullptr;
+  Parameter *embedding_ = nullptr, *head_ = nullptr;
   TensorView squares_;
 };
 

@@ -14,6 +14,7 @@ struct Manifest<catalogue::LinearActivationBackward<bf16>> {
   using Kernels = KernelList<ForwardEither<P, bf16, 1, kBias, kNorm | kOut>,
                              ForwardEither<P, bf16, 1, kBias, kNorm>,
                              ForwardEither<P, bf16, 1, kBias, kNorm | kOut | kActivation>,
+                             ForwardEither<P, bf16, 1, kBias, kNorm | kActivation>,
                              InputGradEither<P, bf16, 1, kBias, kNorm | kOut>,
                              InputGradEither<P, bf16, 1, kBias, kNorm | kOut | kActivation>>;
 };

@@ -1,5 +1,5 @@
 // A model's architecture, read from Hugging Face's config.json and written to it: the Llama,
-// Mistral, Qwen2 and Qwen3 families. What would make it another computation is refused.
+// Mistral, Qwen2, Qwen3 and GPT-2 families. What would make it another computation is refused.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,17 @@
 
 namespace coda::checkpoint {
 
-enum class Family { kLlama, kMistral, kQwen2, kQwen3 };
+enum class Family { kLlama, kMistral, kQwen2, kQwen3, kGpt2 };
 
+// Shares that GPT-2's config.json asks training to drop. They come with every stock checkpoint and
+// are no part of what it computes: coda trains without them and writes them as they came.
+struct Dropout {
+  double embedding = 0, residual = 0, attention = 0;  // embd_pdrop, resid_pdrop, attn_pdrop
+  bool operator==(const Dropout&) const = default;
+};
+
+// Fields have Llama's names; GPT-2's config.json calls them n_embd, n_inner, n_layer, n_head,
+// n_positions, layer_norm_epsilon and activation_function.
 struct ModelConfig {
   Family family = Family::kLlama;
   int64_t hidden_size = 0;
@@ -24,14 +33,17 @@ struct ModelConfig {
   int64_t head_dim = 0;
   int64_t vocab_size = 0;
   int64_t max_position_embeddings = 0;
-  double rms_norm_eps = 1e-6;
-  Rope rope;
+  double norm_epsilon = 1e-6;
+  std::string activation = "silu";  // of the MLP, as transformers calls it
+  Rope rope;                        // not of GPT-2, which has a table of positions
   bool tie_word_embeddings = false;
   bool attention_bias = false;  // Llama and Qwen3: biases on q, k, v and o
+  Dropout dropout;              // GPT-2
   DType dtype = DType::kFp32;   // of the weights' files
   std::optional<int64_t> bos_token_id;
   std::vector<int64_t> eos_token_ids;
 
+  bool is_gpt2() const { return family == Family::kGpt2; }
   bool qkv_bias() const { return attention_bias || family == Family::kQwen2; }
   bool output_bias() const { return attention_bias; }  // on o_proj
   bool qk_norm() const { return family == Family::kQwen3; }

@@ -1,7 +1,4 @@
-#include <nlohmann/json.hpp>
-
-#include "coda/checkpoint/model_config.h"
-#include "coda/checkpoint/rope_fields.h"
+#include "coda/checkpoint/architecture_fields.h"
 #include "coda/core/error.h"
 
 namespace coda::checkpoint {
@@ -13,6 +10,7 @@ const char* architecture(Family family) {
     case Family::kMistral: return "MistralForCausalLM";
     case Family::kQwen2: return "Qwen2ForCausalLM";
     case Family::kQwen3: return "Qwen3ForCausalLM";
+    case Family::kGpt2: return "GPT2LMHeadModel";
   }
   return "unknown";
 }
@@ -33,27 +31,7 @@ std::string to_json(const ModelConfig& config) {
   nlohmann::ordered_json json;
   json["architectures"] = {architecture(config.family)};
   json["model_type"] = model_type(config.family);
-  json["vocab_size"] = config.vocab_size;
-  json["hidden_size"] = config.hidden_size;
-  json["intermediate_size"] = config.intermediate_size;
-  json["num_hidden_layers"] = config.num_hidden_layers;
-  json["num_attention_heads"] = config.num_attention_heads;
-  json["num_key_value_heads"] = config.num_key_value_heads;
-  json["head_dim"] = config.head_dim;
-  json["hidden_act"] = "silu";
-  json["max_position_embeddings"] = config.max_position_embeddings;
-  json["rms_norm_eps"] = config.rms_norm_eps;
-  write_rope(config.rope, json);
-  json["tie_word_embeddings"] = config.tie_word_embeddings;
-  if (config.family == Family::kLlama || config.family == Family::kQwen3) {
-    json["attention_bias"] = config.attention_bias;
-  }
-  json["attention_dropout"] = 0.0;
-  if (config.family == Family::kLlama) json["mlp_bias"] = false;
-  if (config.family == Family::kMistral) json["sliding_window"] = nullptr;
-  if (config.family == Family::kQwen2 || config.family == Family::kQwen3) {
-    json["use_sliding_window"] = false;
-  }
+  config.is_gpt2() ? write_gpt2_fields(config, json) : write_llama_fields(config, json);
   json["torch_dtype"] = torch_name(config.dtype);
   json["bos_token_id"] = nullptr;
   if (config.bos_token_id) json["bos_token_id"] = *config.bos_token_id;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -66,9 +65,9 @@ ModelFiles ModelFiles::open(const std::string& folder) {
     files.add(SafetensorsFile(shard.string()));
   }
   for (const auto& [name, file] : index) {
-    const auto found = files.shard_of_.find(name);
+    const auto found = files.places_.find(name);
     const std::string expected = (fs::path(folder) / file).string();
-    if (found == files.shard_of_.end() || files.shards_[found->second].path() != expected) {
+    if (found == files.places_.end() || files.shards_[found->second.shard].path() != expected) {
       fail(folder, fmt::format("model.safetensors.index.json has tensor '{}' in '{}', which does "
                                "not hold it",
                                name, file));
@@ -78,29 +77,38 @@ ModelFiles ModelFiles::open(const std::string& folder) {
 }
 
 void ModelFiles::add(SafetensorsFile file) {
-  for (const NamedShape& tensor : file.shapes()) {
-    const auto [at, is_first] = shard_of_.emplace(tensor.name, shards_.size());
+  for (NamedShape& tensor : file.shapes()) {
+    const auto [at, is_first] =
+        places_.emplace(tensor.name, Place{shards_.size(), tensor.name, std::move(tensor.shape)});
     if (!is_first) {
       fail(folder_, fmt::format("tensor '{}' is in two shards, '{}' and '{}'", tensor.name,
-                                shards_[at->second].path(), file.path()));
+                                shards_[at->second.shard].path(), file.path()));
     }
   }
   shards_.push_back(std::move(file));
 }
 
+void ModelFiles::complete_names(const std::string& prefix, const std::string& name) {
+  if (contains(name) || !contains(name.substr(prefix.size()))) return;
+  std::map<std::string, Place> completed;
+  for (auto& [there, place] : places_) {
+    completed.emplace(there == "lm_head.weight" ? there : prefix + there, std::move(place));
+  }
+  places_ = std::move(completed);
+}
+
 std::vector<NamedShape> ModelFiles::shapes() const {
   std::vector<NamedShape> shapes;
-  for (const SafetensorsFile& file : shards_) {
-    for (NamedShape& tensor : file.shapes()) shapes.push_back(std::move(tensor));
-  }
-  std::ranges::sort(shapes, {}, &NamedShape::name);
+  for (const auto& [name, place] : places_) shapes.push_back({name, place.shape});
   return shapes;
 }
 
 TensorRecord ModelFiles::tensor(const std::string& name) const {
-  const auto found = shard_of_.find(name);
-  if (found == shard_of_.end()) fail(folder_, fmt::format("it has no tensor '{}'", name));
-  return shards_[found->second].tensor(name);
+  const auto found = places_.find(name);
+  if (found == places_.end()) fail(folder_, fmt::format("it has no tensor '{}'", name));
+  TensorRecord record = shards_[found->second.shard].tensor(found->second.name);
+  record.name = name;
+  return record;
 }
 
 void ModelFiles::check_against(std::span<const NamedShape> expected) const {

@@ -17,8 +17,12 @@ class ModelFiles {
   // two shards, or one that the index promises and the shard lacks.
   static ModelFiles open(const std::string& folder);
 
+  // Names as the model with its head has them: where `name` ("transformer.wte.weight") is there
+  // without `prefix`, all but lm_head.weight get it.
+  void complete_names(const std::string& prefix, const std::string& name);
+
   std::vector<NamedShape> shapes() const;  // of all tensors, by name
-  bool contains(const std::string& name) const { return shard_of_.contains(name); }
+  bool contains(const std::string& name) const { return places_.contains(name); }
   TensorRecord tensor(const std::string& name) const;  // good as long as this object lives
 
   // check_shapes with what the files hold.
@@ -28,9 +32,14 @@ class ModelFiles {
   explicit ModelFiles(std::string folder) : folder_(std::move(folder)) {}
   void add(SafetensorsFile file);
 
+  struct Place {
+    size_t shard = 0;
+    std::string name;  // there
+    std::vector<int64_t> shape;
+  };
   std::string folder_;
   std::vector<SafetensorsFile> shards_;
-  std::map<std::string, size_t> shard_of_;
+  std::map<std::string, Place> places_;
 };
 
 }  // namespace coda::checkpoint

@@ -11,7 +11,8 @@ namespace coda::checkpoint {
 namespace {
 
 bool may_be_extra(const std::string& name) {
-  return name == "lm_head.weight" || name.ends_with("rotary_emb.inv_freq");
+  return name == "lm_head.weight" || name.ends_with("rotary_emb.inv_freq") ||
+         name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
 }
 
 }  // namespace

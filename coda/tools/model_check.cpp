@@ -31,6 +31,8 @@ constexpr Case kCases[] = {
     {"llama, folded", Family::kLlama, false, Fold::kFolded, Recompute::kNothing},
     {"qwen2, blocks recomputed", Family::kQwen2, false, Fold::kKept, Recompute::kBlock},
     {"qwen3, folded", Family::kQwen3, true, Fold::kFolded, Recompute::kActivation},
+    {"gpt2", Family::kGpt2, true, Fold::kKept, Recompute::kActivation},
+    {"gpt2, blocks recomputed", Family::kGpt2, false, Fold::kKept, Recompute::kBlock},
 };
 constexpr int64_t kSequences = 2, kTokens = 128;
 constexpr int kSteps = 20;
@@ -43,11 +45,11 @@ checkpoint::ModelConfig config_of(const Case& c) {
   config.intermediate_size = 768;
   config.num_hidden_layers = 2;
   config.num_attention_heads = 4;
-  config.num_key_value_heads = 2;
+  config.num_key_value_heads = config.is_gpt2() ? 4 : 2;
   config.head_dim = 64;
-  config.vocab_size = 504;  // no whole tile
+  config.vocab_size = config.is_gpt2() ? 501 : 504;  // no whole tile, no pitch of 16 bytes
   config.max_position_embeddings = kTokens;
-  config.rope.theta = 10000;
+  config.activation = config.is_gpt2() ? "gelu_new" : "silu";
   config.tie_word_embeddings = c.tied;
   config.dtype = DType::kBf16;
   return config;

@@ -51,6 +51,16 @@ struct TrainArguments {
   bool plan = false;
 };
 
+// Stock GPT-2 checkpoints ask for dropout; nobody shall believe that it happened.
+std::string dropout_note(const checkpoint::ModelConfig& config) {
+  const checkpoint::Dropout& dropout = config.dropout;
+  if (dropout == checkpoint::Dropout()) return "";
+  return fmt::format(
+      "config.json asks for dropout (embd_pdrop {}, resid_pdrop {}, attn_pdrop {}); coda trains "
+      "without it\n",
+      dropout.embedding, dropout.residual, dropout.attention);
+}
+
 int train_model(const TrainArguments& arguments) {
   const auto device = block::make_device(arguments.device, arguments.threads);
   const bool resumes = arguments.resume.has_value();
@@ -67,7 +77,7 @@ int train_model(const TrainArguments& arguments) {
     fmt::print("{}\n{}", model.memory().describe(), model.memory().summary());
     return kSuccess;
   }
-  fmt::print("{} parameters on {}; memory planned:\n{}",
+  fmt::print("{}{} parameters on {}; memory planned:\n{}", dropout_note(model.config()),
              train::count_text(static_cast<double>(model.parameters().count())), device->name(),
              model.memory().summary());
   std::fflush(stdout);
@@ -104,7 +114,8 @@ void add_train(CLI::App& app, int& status) {
   auto arguments = std::make_shared<TrainArguments>();
   train::RunOptions& run = arguments->run;
   CLI::App* command = app.add_subcommand(
-      "train", "Train a model of the LLaMA family: every operation but attention a fused program");
+      "train",
+      "Train a model of the LLaMA or GPT-2 family: every operation but attention a fused program");
   const std::vector<CLI::Option*> fixed = {
       command->add_option("--data", run.data,
                           "Text files, folders of them (bytes as tokens), or one token file "

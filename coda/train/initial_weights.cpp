@@ -1,5 +1,6 @@
 #include "coda/train/initial_weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -15,7 +16,8 @@ uint64_t hash(std::string_view text) {  // FNV-1a
 }
 
 bool writes_to_stream(std::string_view name) {
-  return name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
+  return name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") ||
+         name.ends_with("c_proj.weight");
 }
 
 // Every row has its own seed, so that threads share the work.
@@ -38,7 +40,10 @@ void set_initial_weights(block::Model& model, uint64_t seed) {
     const auto count = static_cast<size_t>(parameter.rows * parameter.columns);
     const std::string& name = parameter.stock[0].name;
     if (parameter.role == block::Role::kNorm || parameter.role == block::Role::kBias) {
-      values.assign(count, parameter.role == block::Role::kNorm ? 1.0f : 0.0f);
+      values.assign(count, 0.0f);
+      if (parameter.role == block::Role::kNorm) {  // its first row; the second is the norm's bias
+        std::fill_n(values.begin(), parameter.columns, 1.0f);
+      }
     } else {
       const double deviation = 0.02 * (writes_to_stream(name) ? shrink : 1);
       values.resize(count);

@@ -73,8 +73,10 @@ void write_optimizer(block::Model& model, const std::string& folder) {
 }
 
 void read_weights(block::Model& model, const std::string& folder) {
-  const checkpoint::ModelFiles files = checkpoint::ModelFiles::open(folder);
-  files.check_against(checkpoint::parameter_names(model.config()));
+  checkpoint::ModelFiles files = checkpoint::ModelFiles::open(folder);
+  const std::vector<NamedShape> expected = checkpoint::parameter_names(model.config());
+  files.complete_names(checkpoint::base_prefix(model.config()), expected[0].name);
+  files.check_against(expected);
   std::vector<float> values;
   for (const Parameter& parameter : model.parameters().all()) {
     values.resize(static_cast<size_t>(parameter.rows * parameter.columns));

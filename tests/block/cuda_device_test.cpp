@@ -15,10 +15,11 @@ checkpoint::ModelConfig small(checkpoint::Family family, bool tied) {
   config.intermediate_size = 192;
   config.num_hidden_layers = 1;
   config.num_attention_heads = 2;
-  config.num_key_value_heads = 1;
+  config.num_key_value_heads = config.is_gpt2() ? 2 : 1;
   config.head_dim = 64;
-  config.vocab_size = 64;
+  config.vocab_size = config.is_gpt2() ? 61 : 64;
   config.max_position_embeddings = 64;
+  config.activation = config.is_gpt2() ? "gelu_new" : "silu";
   config.tie_word_embeddings = tied;
   return config;
 }
@@ -46,8 +47,9 @@ TEST(CudaDevice, SaysWhatIsMissing) {
 // Every call that a bf16 model makes has kernels, for every family and policy.
 TEST(CudaDevice, HasKernelsForEveryNode) {
   using checkpoint::Family;
-  for (const Family family : {Family::kLlama, Family::kQwen2, Family::kQwen3}) {
+  for (const Family family : {Family::kLlama, Family::kQwen2, Family::kQwen3, Family::kGpt2}) {
     for (const Fold fold : {Fold::kKept, Fold::kFolded}) {
+      if (family == Family::kGpt2 && fold == Fold::kFolded) continue;
       for (const Recompute recompute :
            {Recompute::kNothing, Recompute::kActivation, Recompute::kBlock}) {
         const auto device = make_cpu_device();

@@ -68,6 +68,20 @@ TEST(BadModel, TurnsDownSizes) {
   expect_error([&] { Model(config, small_options(), *device); }, {"attention_bias", "o_proj"});
 }
 
+TEST(BadModel, OfGpt2TurnsDownMoreTokensThanItHasPositions) {
+  const auto device = make_cpu_device(1);
+  const checkpoint::ModelConfig config = small_config(checkpoint::Family::kGpt2);
+  ModelOptions options = small_options();
+  options.sequence = 128;
+  Model(config, options, *device);
+  options.sequence = 129;
+  expect_error([&] { Model(config, options, *device); },
+               {"at most 128 tokens", "n_positions", "got 129", "lower the sequence"});
+  options.sequence = 128;
+  options.fold = Fold::kFolded;
+  expect_error([&] { Model(config, options, *device); }, {"'fold'", "rule or kept", "folded"});
+}
+
 TEST(BadModel, TurnsDownTokens) {
   const auto device = make_cpu_device(1);
   Model model(small_config(), small_options(), *device);

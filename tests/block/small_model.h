@@ -16,12 +16,12 @@ inline checkpoint::ModelConfig small_config(
   config.intermediate_size = 96;
   config.num_hidden_layers = 3;
   config.num_attention_heads = 4;
-  config.num_key_value_heads = 2;
+  config.num_key_value_heads = config.is_gpt2() ? 4 : 2;
   config.head_dim = 16;
   config.vocab_size = 100;
   config.max_position_embeddings = 128;
   config.tie_word_embeddings = true;
-  config.rope.theta = 10000;
+  config.activation = config.is_gpt2() ? "gelu_new" : "silu";
   return config;
 }
 

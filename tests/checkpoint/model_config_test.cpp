@@ -31,7 +31,7 @@ TEST(ModelConfig, TakesTheDefaultsOfTransformers) {
   EXPECT_EQ(llama.head_dim, 2);
   EXPECT_EQ(llama.vocab_size, 1000);
   EXPECT_EQ(llama.max_position_embeddings, 2048);
-  EXPECT_EQ(llama.rms_norm_eps, 1e-6);
+  EXPECT_EQ(llama.norm_epsilon, 1e-6);
   EXPECT_EQ(llama.rope, Rope{});
   EXPECT_EQ(llama.rope.theta, 10000);
   EXPECT_FALSE(llama.tie_word_embeddings);
@@ -55,6 +55,54 @@ TEST(ModelConfig, TakesTheDefaultsOfTransformers) {
   EXPECT_EQ(qwen3.head_dim, 128);
   EXPECT_TRUE(qwen3.qk_norm());
   EXPECT_FALSE(qwen3.qkv_bias() || qwen3.output_bias());
+}
+
+TEST(ModelConfig, TakesTheDefaultsOfGpt2) {
+  const Json json = {{"model_type", "gpt2"}, {"n_embd", 64},        {"n_layer", 3},
+                     {"n_head", 4},          {"vocab_size", 50257}, {"n_inner", nullptr}};
+  const ModelConfig gpt2 = parse(json);
+  EXPECT_TRUE(gpt2.is_gpt2());
+  EXPECT_EQ(gpt2.hidden_size, 64);
+  EXPECT_EQ(gpt2.intermediate_size, 256);
+  EXPECT_EQ(gpt2.num_hidden_layers, 3);
+  EXPECT_EQ(gpt2.num_attention_heads, 4);
+  EXPECT_EQ(gpt2.num_key_value_heads, 4);
+  EXPECT_EQ(gpt2.head_dim, 16);
+  EXPECT_EQ(gpt2.vocab_size, 50257);
+  EXPECT_EQ(gpt2.max_position_embeddings, 1024);
+  EXPECT_EQ(gpt2.norm_epsilon, 1e-5);
+  EXPECT_EQ(gpt2.activation, "gelu_new");
+  EXPECT_TRUE(gpt2.tie_word_embeddings);
+  EXPECT_EQ(gpt2.dropout, (Dropout{0.1, 0.1, 0.1}));
+}
+
+TEST(ModelConfig, OfGpt2IsReadAsItWasWritten) {
+  Json json = {{"model_type", "gpt2"},
+               {"n_embd", 64},
+               {"n_layer", 3},
+               {"n_head", 4},
+               {"vocab_size", 7},
+               {"n_positions", 33},
+               {"n_inner", 90},
+               {"layer_norm_epsilon", 1e-3},
+               {"activation_function", "relu"},
+               {"tie_word_embeddings", false},
+               {"embd_pdrop", 0.0},
+               {"resid_pdrop", 0.25},
+               {"attn_pdrop", 0.5},
+               {"dtype", "bfloat16"},
+               {"bos_token_id", 1},
+               {"eos_token_id", 2}};
+  const ModelConfig config = parse(json);
+  EXPECT_EQ(config.intermediate_size, 90);
+  EXPECT_EQ(config.max_position_embeddings, 33);
+  EXPECT_EQ(config.norm_epsilon, 1e-3);
+  EXPECT_EQ(config.activation, "relu");
+  EXPECT_FALSE(config.tie_word_embeddings);
+  EXPECT_EQ(config.dropout, (Dropout{0, 0.25, 0.5}));
+  EXPECT_EQ(parse_model_config(to_json(config), "written"), config);
+  json["n_inner"] = 256;  // written as null
+  EXPECT_EQ(parse_model_config(to_json(parse(json)), "written"), parse(json));
 }
 
 TEST(ModelConfig, NullIsNotMissing) {
@@ -84,7 +132,7 @@ TEST(ModelConfig, ReadsEveryField) {
   EXPECT_EQ(config.num_key_value_heads, 4);
   EXPECT_EQ(config.head_dim, 16);
   EXPECT_EQ(config.max_position_embeddings, 4096);
-  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.norm_epsilon, 1e-5);
   EXPECT_EQ(config.rope.theta, 500000);
   EXPECT_TRUE(config.tie_word_embeddings);
   EXPECT_TRUE(config.qkv_bias() && config.output_bias());
@@ -139,7 +187,7 @@ TEST(ModelConfig, IsReadAsItWasWritten) {
     ModelConfig config = parse(sizes(model_type(family)));
     EXPECT_EQ(parse_model_config(to_json(config), "written"), config);
     config.rope = kLlama3Rope;
-    config.rms_norm_eps = 1e-5;
+    config.norm_epsilon = 1e-5;
     config.tie_word_embeddings = true;
     config.attention_bias = family == Family::kLlama || family == Family::kQwen3;
     config.dtype = DType::kBf16;

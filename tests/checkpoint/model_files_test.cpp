@@ -56,6 +56,35 @@ TEST_F(ModelFolder, OfShards) {
   EXPECT_EQ(c[0], 1);
 }
 
+// A file of a model without its head leaves out what all other names begin with.
+TEST_F(ModelFolder, WithoutAPrefix) {
+  const NamedShape head = {"lm_head.weight", {4}};
+  for (const std::string prefix : {"", "base."}) {
+    shard("model.safetensors", {{prefix + "first", {2}}, {prefix + "h.0.x", {3}}, head});
+    ModelFiles files = ModelFiles::open(folder_.path());
+    files.complete_names("base.", "base.first");
+    EXPECT_EQ(files.shapes(),
+              (std::vector<NamedShape>{{"base.first", {2}}, {"base.h.0.x", {3}}, head}));
+    EXPECT_EQ(files.tensor("base.h.0.x").name, "base.h.0.x");
+    std::vector<float> x(3);
+    copy_elements(files.tensor("base.h.0.x"), x);
+    EXPECT_EQ(x, (std::vector<float>{1, 2, 3}));
+  }
+  ModelFiles other = ModelFiles::open(folder_.path());
+  other.complete_names("model.", "model.first");  // another model's: as it is
+  EXPECT_TRUE(other.contains("base.first"));
+}
+
+// The masks of old GPT-2 checkpoints are no parameters; biases are.
+TEST_F(ModelFolder, WithMasks) {
+  shard("model.safetensors", {{"h.0.attn.bias", {1, 1, 2, 2}},
+                              {"h.0.attn.masked_bias", {1}},
+                              {"h.0.attn.c_attn.bias", {3}}});
+  const ModelFiles files = ModelFiles::open(folder_.path());
+  files.check_against(std::vector<NamedShape>{{"h.0.attn.c_attn.bias", {3}}});
+  expect_error([&] { files.check_against({}); }, {"unexpected: h.0.attn.c_attn.bias [3]"});
+}
+
 TEST_F(ModelFolder, WithoutWeights) {
   refused({folder_.path(), "neither model.safetensors nor"});
   expect_error([&] { ModelFiles::open(folder_ / "none"); }, {folder_ / "none", "No such file"});

@@ -27,8 +27,12 @@ const Json kGood = {{"model_type", "llama"},
                     {"eos_token_id", 2},
                     {"max_position_embeddings", 8192}};
 
-void refused(const Json& changes, std::initializer_list<std::string> texts) {
-  Json json = kGood;
+const Json kGpt2 = {{"model_type", "gpt2"}, {"n_embd", 64},  {"n_layer", 3},
+                    {"n_head", 4},          {"n_inner", 96}, {"vocab_size", 1000}};
+
+void refused(const Json& changes, std::initializer_list<std::string> texts,
+             const Json& good = kGood) {
+  Json json = good;
   json.update(changes);
   expect_error([&] { parse_model_config(json.dump(), "some/config.json"); }, {"some/config.json"});
   expect_error([&] { parse_model_config(json.dump(), "some/config.json"); }, texts);
@@ -36,8 +40,8 @@ void refused(const Json& changes, std::initializer_list<std::string> texts) {
 
 TEST(UnsupportedConfig, OtherArchitectures) {
   parse_model_config(kGood.dump(), "");
-  refused({{"model_type", "gpt2"}},
-          {"'model_type' is \"gpt2\"", "llama, mistral, qwen2 and qwen3"});
+  refused({{"model_type", "opt"}},
+          {"'model_type' is \"opt\"", "llama, mistral, qwen2, qwen3 and gpt2"});
   refused({{"model_type", nullptr}}, {"'model_type' is missing"});
   refused({{"hidden_act", "gelu"}}, {"'hidden_act' is \"gelu\"", "silu"});
   refused({{"mlp_bias", true}}, {"'mlp_bias' is true", "false"});
@@ -113,6 +117,40 @@ TEST(UnsupportedConfig, Sizes) {
   refused({{"bos_token_id", "a"}}, {"'bos_token_id' is \"a\""});
 }
 
+TEST(UnsupportedConfig, OfGpt2) {
+  parse_model_config(kGpt2.dump(), "");
+  const auto expect = [](const Json& changes, std::initializer_list<std::string> texts) {
+    refused(changes, texts, kGpt2);
+  };
+  for (const char* field : {"n_embd", "n_layer", "n_head", "vocab_size"}) {
+    const std::string name = std::string("'") + field + "'";
+    expect({{field, nullptr}}, {name + " is missing", "integer"});
+    expect({{field, 0}}, {name + " is 0", "1 or more"});
+    expect({{field, "64"}}, {name + " is \"64\"", "integer"});
+  }
+  expect({{"n_inner", 0}}, {"'n_inner' is 0", "1 to "});
+  expect({{"n_positions", -1}}, {"'n_positions' is -1", "1 to "});
+  expect({{"n_embd", INT64_MAX - 3}}, {"'n_embd' is ", "1 to "});
+  expect({{"n_layer", 10001}}, {"'n_layer' is 10001", "1 to 10000"});
+  expect({{"n_head", 5}}, {"'n_embd' is 64", "multiple of n_head, 5"});
+  expect({{"n_head", 64}}, {"'n_head' is 64", "even number of columns, not of 1"});
+  expect({{"layer_norm_epsilon", 0}}, {"'layer_norm_epsilon' is 0", "more than 0"});
+  expect({{"activation_function", "mish"}},
+         {"'activation_function' is \"mish\"", "gelu_new", "relu"});
+  expect({{"scale_attn_weights", false}}, {"'scale_attn_weights' is false", "scale"});
+  expect({{"scale_attn_by_inverse_layer_idx", true}},
+         {"'scale_attn_by_inverse_layer_idx' is true", "not supported"});
+  expect({{"reorder_and_upcast_attn", true}}, {"'reorder_and_upcast_attn' is true", "false"});
+  expect({{"add_cross_attention", true}}, {"'add_cross_attention' is true", "not supported"});
+  for (const char* field : {"embd_pdrop", "resid_pdrop", "attn_pdrop"}) {
+    expect({{field, 1}}, {std::string("'") + field + "' is 1", "below 1"});
+    expect({{field, -0.1}}, {std::string("'") + field + "' is -0.1", "below 1"});
+    expect({{field, "none"}}, {std::string("'") + field + "'", "number"});
+  }
+  expect({{"tie_word_embeddings", 1}}, {"'tie_word_embeddings' is 1", "true or false"});
+  expect({{"quantization_config", {{"bits", 4}}}}, {"'quantization_config'"});
+}
+
 TEST(UnsupportedConfig, WrittenOnes) {
   ModelConfig config = parse_model_config(kGood.dump(), "");
   config.rope.theta = std::numeric_limits<double>::infinity();
@@ -122,6 +160,15 @@ TEST(UnsupportedConfig, WrittenOnes) {
   config.attention_bias = true;
   expect_error([&] { to_json(config); }, {"'attention_bias' is true", "qwen2"});
   config = parse_model_config(kGood.dump(), "");
+  config.activation = "gelu";
+  expect_error([&] { to_json(config); }, {"'hidden_act' is gelu", "silu"});
+  config = parse_model_config(kGpt2.dump(), "");
+  config.num_key_value_heads = 2;
+  expect_error([&] { to_json(config); }, {"'n_head' is 4"});
+  config = parse_model_config(kGpt2.dump(), "");
+  config.attention_bias = true;
+  expect_error([&] { to_json(config); }, {"'attention_bias' is true", "gpt2"});
+  config = parse_model_config(kGood.dump(), "");
   config.dtype = DType::kInt64;
   expect_error([&] { to_json(config); }, {"'dtype'", "int64"});
 }
@@ -130,7 +177,7 @@ TEST(UnsupportedConfig, WrittenOnes) {
 RC_GTEST_PROP(UnsupportedConfigProperty, OtherValuesNeverCrash, ()) {
   const std::vector<Json> values = {nullptr,   true, -1, 0,   3,          1e308,    UINT64_MAX,
                                     INT64_MAX, "x",  "", {1}, {{"a", 1}}, "llama3", "qwen3"};
-  Json json = kGood;
+  Json json = *rc::gen::element(kGood, kGpt2);
   json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 2}};
   const auto changes = *rc::gen::inRange(1, 4);
   for (int i = 0; i < changes; ++i) {

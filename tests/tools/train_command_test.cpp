@@ -79,6 +79,27 @@ TEST_F(TrainCommand, TrainsAndSumsUp) {
   EXPECT_FALSE(contains(outcome.out, "--resume"));
 }
 
+TEST_F(TrainCommand, OfGpt2SaysThatItTrainsWithoutDropout) {
+  folder_.write("model/config.json", train::small_gpt2_config(0.25));
+  const Outcome outcome = coda(training());
+  EXPECT_EQ(outcome.status, kSuccess) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "resid_pdrop 0.25")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.out, "coda trains without it")) << outcome.out;
+  const Outcome eval = coda({"eval", "--model", run_folder()});
+  EXPECT_EQ(eval.status, kSuccess) << eval.err;
+  EXPECT_TRUE(contains(eval.out, "perplexity")) << eval.out;
+  const Outcome longer = coda({"eval", "--model", run_folder(), "--seq", "25"});
+  EXPECT_EQ(longer.status, kBadUse);
+  EXPECT_TRUE(contains(longer.err, "at most 24 tokens")) << longer.err;
+}
+
+TEST_F(TrainCommand, OfGpt2RefusesLongSequences) {
+  folder_.write("model/config.json", train::small_gpt2_config());
+  expect_bad_use({"train", "--data", path("data.txt"), "--model", path("model"), "--out",
+                  run_folder(), "--batch", "4", "--seq", "25"},
+                 {"at most 24 tokens", "n_positions", "got 25"});
+}
+
 TEST_F(TrainCommand, ExplainsTyposAndBadValues) {
   expect_bad_use({"train", "--step", "3"}, {"--step", "did you mean '--steps'?"});
   expect_bad_use({"train", "--resum", "x"}, {"--resum", "did you mean '--resume'?"});

@@ -20,6 +20,13 @@ inline std::string small_config(int64_t ffn = 64, const std::string& type = "lla
          "\"torch_dtype\":\"bfloat16\"}";
 }
 
+inline std::string small_gpt2_config(double dropout = 0) {
+  return "{\"model_type\":\"gpt2\",\"n_embd\":32,\"n_inner\":64,\"n_layer\":2,\"n_head\":2,"
+         "\"vocab_size\":257,\"n_positions\":24,\"resid_pdrop\":" +
+         std::to_string(dropout) +
+         ",\"embd_pdrop\":0.0,\"attn_pdrop\":0.0,\"torch_dtype\":\"bfloat16\"}";
+}
+
 // Words in an order that has something to be learned.
 inline std::string small_text(size_t words) {
   constexpr const char* kWords[] = {"the ", "model ", "reads ", "a ", "line ", "of ", "text.\n"};

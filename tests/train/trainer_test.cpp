@@ -110,6 +110,23 @@ TEST_F(Training, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+// The same of a GPT-2: stopped in every way, on other threads.
+TEST_F(Training, OfGpt2LearnsAndGoesOnAsIfItNeverStopped) {
+  folder_.write("model/config.json", small_gpt2_config());
+  options.learning_rate = 1e-2;
+  options.steps = 40;
+  const RunSummary summary = whole("whole");
+  EXPECT_LT(*summary.held_out_after, 0.7 * *summary.held_out_before);
+  threads = 2;
+  run_to(*begin(), 3);
+  resume()->run(never);
+  expect_same_runs(path("whole"), run_folder());
+  const std::string folder = last_checkpoint(run_folder());
+  const auto files = checkpoint::ModelFiles::open(folder);
+  EXPECT_TRUE(files.contains("transformer.h.1.attn.c_attn.bias"));
+  EXPECT_FALSE(files.contains("lm_head.weight"));
+}
+
 TEST_F(Training, ThatIsCompleteStaysAsItIs) {
   const RunSummary first = whole();
   const std::string checkpoint = last_checkpoint(run_folder());
