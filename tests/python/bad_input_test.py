@@ -63,6 +63,10 @@ def weight_grad(**changed: Any) -> Any:
     return OPS.linear_weight_grad(**{"dz": [ones(M, N)], "x": ones(M, K)} | changed)
 
 
+def input_grad(**changed: Any) -> Any:
+    return OPS.linear_input_grad(**{"dz": [ones(M, N)], "weights": [ones(N, K)]} | changed)
+
+
 def embedding(**changed: Any) -> Any:
     given = {"table": ones(7, K), "tokens": torch.arange(M), "gamma": ones(K)}
     return OPS.embedding_norm(**given | changed)
@@ -153,6 +157,11 @@ CASES = [
     Bad(norm_backward, {"gamma": None, "scaled": True}, ValueError, r"scaled: expected False"),
     Bad(weight_grad, {"dz": []}, ValueError, r"dz: expected 1 to 4 tensors"),
     Bad(weight_grad, {"dz": [ones(M + 1, N)]}, ValueError, r"x: expected a contraction of 6"),
+    Bad(input_grad, {"weights": [ones(N + 1, K)]}, ValueError,
+        r"^coda::linear_input_grad: weights: expected a contraction of 32 as in A, got 33"),
+    Bad(input_grad, {"weights": []}, ValueError, r"weights: expected 1 to 4 tensors"),
+    Bad(input_grad, {"dz": [ones(M, N, dtype=BF16)]}, ValueError,
+        r"^coda::linear_input_grad: weights: expected .*bf16 as in A, got fp32"),
     Bad(embedding, {"tokens": torch.full((M,), 7)}, ValueError, r"tokens.*7"),
     Bad(embedding, {"tokens": torch.full((M,), -1)}, ValueError, r"tokens.*-1"),
     Bad(adamw, {"rates": ones(2)}, ValueError, r"rates: expected .*3"),

@@ -1,7 +1,7 @@
 """`torch.ops.coda.*`: the catalogue's operations on PyTorch tensors, CPU and CUDA.
 
 Every operator is functional, has a fake kernel, and runs on the current stream; those of a forward
-pass have gradients. An output that was not asked for is an empty tensor of shape [0].
+pass have gradients. An output that was not asked for is None.
 """
 
 from coda.operators import (

@@ -9,7 +9,7 @@ from torch import Tensor
 from coda import _native
 from coda.operators.norm_inputs import stream_gradient
 from coda.operators.registration import declare, define
-from coda.operators.variants import NAMES, nothing, parts, variant_into
+from coda.operators.variants import NAMES, parts, variant_into
 
 NORM_SCHEMA = (
     "embedding_norm(Tensor table, Tensor tokens, Tensor? gamma=None, ScalarType? dtype=None) "
@@ -20,16 +20,7 @@ BACKWARD_SCHEMA = (
 )
 NORM = declare("embedding_norm", "", "", "table", "tokens", "gamma", "out", "scaled", "squares")
 BACKWARD = declare("embedding_backward", "", "", "dx", "tokens", "out", "accumulate")
-Outputs = tuple[Tensor, Tensor, Tensor]
-
-
-def fake_norm(
-    table: Tensor, tokens: Tensor, gamma: Tensor | None = None, dtype: torch.dtype | None = None
-) -> Outputs:
-    rows, columns = tokens.shape[0], table.shape[1]
-    scaled = nothing(table) if gamma is None else table.new_empty(rows, columns)
-    squares = table.new_empty(parts(columns), rows, dtype=torch.float32)
-    return table.new_empty(rows, columns, dtype=dtype), scaled, squares
+Outputs = tuple[Tensor, Tensor | None, Tensor]
 
 
 def embedding_norm(
@@ -38,14 +29,16 @@ def embedding_norm(
     """table [V, h], tokens [M] int64 (bf16: int32 too), gamma [h]
     -> out [M, h] (of a bf16 table also fp32), scaled = out⊙γ [M, h], squares [⌈h/64⌉, M] fp32.
     A token that is no row: an error on the CPU, a row of NaN on a GPU."""
-    out, scaled, squares = fake_norm(table, tokens, gamma, dtype)
+    rows, columns = tokens.shape[0], table.shape[1]
+    out = table.new_empty(rows, columns, dtype=dtype)
+    scaled = None if gamma is None else table.new_empty(rows, columns)
+    squares = table.new_empty(parts(columns), rows, dtype=torch.float32)
     variant = NAMES[table.dtype]
     if out.dtype != table.dtype:
         variant += "-fp32stream"
     elif tokens.dtype == torch.int32:
         variant += "-int32"
-    wanted = None if gamma is None else scaled
-    _native.run(NORM, variant, table, tokens, gamma, out, wanted, squares)
+    _native.run(NORM, variant, table, tokens, gamma, out, scaled, squares)
     return out, scaled, squares
 
 
@@ -67,21 +60,15 @@ def backward(
     return dtable, None, dgamma, None
 
 
-def fake_backward(
-    dx: Tensor, tokens: Tensor, rows: int, dtype: torch.dtype | None = None
-) -> Tensor:
-    return dx.new_empty(rows, dx.shape[1], dtype=dtype)
-
-
 def embedding_backward(
     dx: Tensor, tokens: Tensor, rows: int, dtype: torch.dtype | None = None
 ) -> Tensor:
     """dx [M, h], tokens [M] -> [rows, h], fp32, or of dx's type where that is bf16."""
-    out = fake_backward(dx, tokens, rows, dtype)
+    out = dx.new_empty(rows, dx.shape[1], dtype=dtype)
     integer = torch.int32 if dx.dtype == torch.float16 else torch.int64  # as the variants take them
     _native.run(BACKWARD, variant_into(dx.dtype, dtype), dx, tokens.to(integer), out, 0)
     return out
 
 
-norm_operator = define(NORM_SCHEMA, embedding_norm, fake_norm, save, backward)
-embedding_backward_operator = define(BACKWARD_SCHEMA, embedding_backward, fake_backward)
+norm_operator = define(NORM_SCHEMA, embedding_norm, save, backward)
+embedding_backward_operator = define(BACKWARD_SCHEMA, embedding_backward)

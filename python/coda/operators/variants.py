@@ -22,8 +22,3 @@ def variant_on_stream(gamma: Tensor | None, element: torch.dtype, stream: torch.
 def parts(columns: int) -> int:
     """Partial sums cover 64 columns (or rows)."""
     return (columns + 63) // 64
-
-
-def nothing(like: Tensor) -> Tensor:
-    """An output that was not asked for: [0]."""
-    return like.new_empty(0)
