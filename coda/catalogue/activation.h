@@ -1,5 +1,5 @@
-// The activations of gated linear units, f in out = f(gate)·up, with their derivatives. Which one
-// is chosen when the program runs: the branch is the same for all threads.
+// The activations of MLPs, f in out = f(gate)·up of gated ones and in out = f(z), with their
+// derivatives. Which one is chosen when the program runs: the branch is the same for all threads.
 #pragma once
 #include "coda/program/program.h"
 
@@ -10,8 +10,10 @@ enum class Activation : int32_t {
   kGelu = 1,      // x·Φ(x)
   kGeluTanh = 2,  // x·σ(2y), y = √(2/π)·(x + 0.044715·x³): GELU by tanh, (1 + tanh y)/2 = σ(2y)
   kRelu = 3,      // max(x, 0)
+  kIdentity = 4,  // x: a linear layer with none; no gated one has it
 };
-using ActivationPort = Choice<Activation, Activation::kRelu>;
+using ActivationPort = Choice<Activation, Activation::kRelu>;  // of gated MLPs
+using PlainActivationPort = Choice<Activation, Activation::kIdentity, Activation::kGeluTanh>;
 
 template <AnyFragment V>
 CODA_HD V activate(Activation activation, const V& x) {
@@ -19,6 +21,11 @@ CODA_HD V activate(Activation activation, const V& x) {
   if (activation == Activation::kGelu) return gelu(x);
   if (activation == Activation::kGeluTanh) return gelu_tanh(x);
   return relu(x);
+}
+
+template <AnyFragment V>
+CODA_HD V activate_or_keep(Activation activation, const V& x) {
+  return activation == Activation::kIdentity ? x : activate(activation, x);
 }
 
 template <class V>
@@ -62,6 +69,12 @@ CODA_HD Activated<V> activate_with_slope(Activation activation, const V& x) {
     return {value, fma(value * s.minus, inner, s.plus)};
   }
   return {relu(x), select(x <= 0.0f, 0.0f, V::constant(1.0f))};
+}
+
+template <bool kPrecise, AnyFragment V>
+CODA_HD Activated<V> activate_or_keep_with_slope(Activation activation, const V& x) {
+  if (activation == Activation::kIdentity) return {x, V::constant(1.0f)};
+  return activate_with_slope<kPrecise>(activation, x);
 }
 
 }  // namespace coda::catalogue

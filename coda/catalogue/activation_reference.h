@@ -12,8 +12,8 @@ struct ActivationFormula {
   double (*slope)(double x);
 };
 
-// Of the argument "activation", as numbered in activation.h; silu where it is left out.
-inline ActivationFormula activation_formula(const reference::Arrays& in) {
+// Of the argument "activation", as numbered in activation.h; `usual` where it is left out.
+inline ActivationFormula activation_formula(const reference::Arrays& in, int usual = 0) {
   static constexpr auto cdf = [](double x) {
     return 0.5 * (1 + std::erf(x / std::numbers::sqrt2));
   };
@@ -34,8 +34,9 @@ inline ActivationFormula activation_formula(const reference::Arrays& in) {
          const double t = tanh_of(x), inner = kFactor * (1 + 3 * 0.044715 * x * x);
          return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
        }},
-      {[](double x) { return x < 0 ? 0 : x; }, [](double x) { return x <= 0 ? 0.0 : 1.0; }}};
-  return formulas[static_cast<int>(given_or(in, "activation", 0)(0, 0))];
+      {[](double x) { return x < 0 ? 0 : x; }, [](double x) { return x <= 0 ? 0.0 : 1.0; }},
+      {[](double x) { return x; }, [](double) { return 1.0; }}};
+  return formulas[static_cast<int>(given_or(in, "activation", usual)(0, 0))];
 }
 
 }  // namespace coda::catalogue

@@ -22,6 +22,23 @@ TensorView NamedArguments::tensor(const char* name) const {
   return *found;
 }
 
+std::optional<TensorView> NamedArguments::maybe_states(const char* name, int64_t bytes) const {
+  std::optional<TensorView> view = maybe(name);
+  if (view && view->dtype == DType::kFp32) {
+    const int64_t floats = bytes / view->element_bytes;
+    view->columns /= floats;
+    view->ld /= floats;
+    view->dtype = DType::kState;
+    view->element_bytes = bytes;
+  }
+  return view;
+}
+
+TensorView NamedArguments::states(const char* name, int64_t bytes) const {
+  tensor(name);  // has to be given
+  return *maybe_states(name, bytes);
+}
+
 double NamedArguments::number(const char* name) const {
   const Argument* found = find_argument(arguments_, name);
   if (found == nullptr) fail_argument(operation_, name, "a number", "nothing");
@@ -66,6 +83,11 @@ PortView tensor_in(const char* name, const char* shape, DType type) {
 }
 PortView tensor_out(const char* name, const char* shape, DType type) {
   return tensor_port(name, shape, type, PortKind::kStore);
+}
+PortView states_out(const char* name, const char* shape, int64_t bytes) {
+  PortView port = tensor_out(name, shape, DType::kState);
+  port.element_bytes = bytes;
+  return port;
 }
 PortView optional(PortView port) {
   port.optional = true;

@@ -18,6 +18,9 @@ class NamedArguments {
 
   TensorView tensor(const char* name) const;
   std::optional<TensorView> maybe(const char* name) const;
+  // Of states of so many bytes, which may have come as floats, one after the other.
+  TensorView states(const char* name, int64_t bytes) const;
+  std::optional<TensorView> maybe_states(const char* name, int64_t bytes) const;
   double number(const char* name) const;  // has to be given
   double number(const char* name, double otherwise) const;
   int64_t integer(const char* name) const;  // likewise
@@ -30,6 +33,7 @@ class NamedArguments {
 
 PortView tensor_in(const char* name, const char* shape, DType type);
 PortView tensor_out(const char* name, const char* shape, DType type);
+PortView states_out(const char* name, const char* shape, int64_t bytes);  // of each state
 PortView optional(PortView port);
 PortView updated(PortView port);  // may be read before it is written
 

@@ -68,11 +68,11 @@ class Tile {
     return (K::kEither >> index & 1) != 0 ? port.given : (K::kGiven >> index & 1) != 0;
   }
 
-  // Kernels are compiled for the usual choice, or for all others.
+  // Kernels are compiled for the usual choice, for all others, or for either.
   template <InputPort P>
   CODA_DEVICE auto choice(const P& port) const {
-    using Enum = decltype(port.chosen());
-    return (K::kGiven >> port_index(program_, port) & 1) != 0 ? port.chosen() : Enum{};
+    constexpr uint32_t kAsked = K::kGiven | K::kEither;
+    return (kAsked >> port_index(program_, port) & 1) != 0 ? port.chosen() : P::kUsual;
   }
   template <InputPort P>
   CODA_DEVICE auto load(const P& port) const {

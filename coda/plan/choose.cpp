@@ -43,7 +43,7 @@ uint32_t given_optional(const ProgramView& program) {
   uint32_t given = 0;
   for (size_t i = 0; i < program.ports.size(); ++i) {
     const PortView& port = program.ports[i];
-    if ((port.optional && port.given) || port.choice != 0) given |= 1u << i;
+    if ((port.optional && port.given) || port.choice != port.usual) given |= 1u << i;
   }
   return given;
 }

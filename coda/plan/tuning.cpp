@@ -61,7 +61,7 @@ std::string tuning_key(const Device& device, const ProgramView& program, DType o
                        int64_t K) {
   std::string ports;
   for (const PortView& port : program.ports) {
-    const bool usual = port.kind == PortKind::kScalar && port.choice == 0;
+    const bool usual = port.kind == PortKind::kScalar && port.choice == port.usual;
     if (usual || (port.optional && !port.given)) continue;
     ports += fmt::format(" {}:{}", port.name, dtype_name(port.dtype));
   }

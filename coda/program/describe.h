@@ -20,7 +20,8 @@ struct PortView {
   TensorView view[kMaxSegments];         // of everything but scalars
   const void* scalar_pointer = nullptr;  // of scalars, where not given by value
   int choices = 0;                       // of a Choice: how many
-  int32_t choice = 0;                    // and which one
+  int32_t choice = 0;                    // which one
+  int32_t usual = 0;                     // and which one kernels without a branch are for
   // Where the kind says no more than in or out, of operations that are no GEMM program:
   std::string shape = {};  // "[V, h]"
   bool updated = false;    // an output that may be read first
@@ -58,6 +59,7 @@ ProgramView describe(const P& program) {
       if constexpr (requires { PortType::kChoices; }) {
         view.choices = PortType::kChoices;
         view.choice = port.value;
+        view.usual = static_cast<int32_t>(PortType::kUsual);
       }
     } else {
       for (int i = 0; i < PortType::kSegments; ++i) view.view[i] = erase(port.view[i]);

@@ -111,10 +111,11 @@ struct Scalar {
 
 // Which of several ways a program computes, 0 to kLast: the same for every element, so that the
 // program branches on what tile.choice(port) says. By value only: validate() refuses a number that
-// is none of them. 0 is the usual one, for which the GPU has kernels without the branch.
-template <class EnumType, EnumType kLast>
+// is none of them. For the usual one the GPU has kernels without the branch.
+template <class EnumType, EnumType kLast, EnumType kUsualChoice = EnumType{}>
 struct Choice : Scalar<int32_t> {
   static constexpr int kChoices = static_cast<int>(kLast) + 1;
+  static constexpr EnumType kUsual = kUsualChoice;
   constexpr Choice() = default;
   constexpr Choice(EnumType choice) : Scalar<int32_t>(static_cast<int32_t>(choice)) {}
   CODA_HD EnumType chosen() const { return static_cast<EnumType>(value); }

@@ -140,6 +140,34 @@ struct LogSumExp {  // log Σ exp(x), carried as (max, Σ exp(x - max))
   }
 };
 
+// Σx and Σx²: what the mean and the variance of a row are finished from.
+struct Moments {
+  template <class V>
+  struct State {
+    V sum, squares;
+  };
+  template <class V>
+  static CODA_HD State<V> identity() {
+    return {constant<V>(0.0f), constant<V>(0.0f)};
+  }
+  template <class V>
+  static CODA_HD State<V> lift(const V& x) {
+    return {x, x * x};
+  }
+  template <class V>
+  static CODA_HD State<V> combine(const State<V>& a, const State<V>& b) {
+    return {a.sum + b.sum, a.squares + b.squares};
+  }
+  static CODA_HD float finish(const State<float>& state) { return state.sum; }
+  static constexpr const char* value_names[] = {"sum", "squares"};
+  template <class V>
+  static CODA_HD stdlib::array<V, 1> pull_back(const stdlib::array<V, 1>& x,
+                                               const stdlib::array<V, 2>&,
+                                               const stdlib::array<V, 2>& dvalue) {
+    return {dvalue[0] + constant<V>(2.0f) * x[0] * dvalue[1]};
+  }
+};
+
 // The mean of a row from its partial sums: Σx/width.
 struct Mean {
   using Reduction = Sum;
@@ -167,6 +195,33 @@ struct ReciprocalRms {
   CODA_HD float derivative(float sum_of_squares) const {
     const float r = finish(sum_of_squares);
     return -0.5f / width * r * r * r;
+  }
+};
+
+// LayerNorm's mean of a row from its partial moments: μ = Σx/width.
+struct RowMean {
+  using Reduction = Moments;
+  static constexpr const char* parameter_names[] = {"width"};
+  float width = 1.0f;
+
+  template <class V>
+  CODA_HD V finish(const Moments::State<V>& state) const {
+    return state.sum / width;
+  }
+};
+
+// LayerNorm's row factor from the same partials: (Σx²/width − μ² + ε)^(-1/2). The variance, which
+// rounding may take below 0, is at least 0.
+struct ReciprocalDeviation {
+  using Reduction = Moments;
+  static constexpr const char* parameter_names[] = {"width", "epsilon"};
+  static constexpr bool never_zero = true;
+  float width = 1.0f, epsilon = 0.0f;
+
+  template <class V>
+  CODA_HD V finish(const Moments::State<V>& state) const {
+    const V mean = state.sum / width;
+    return rsqrt(max(state.squares / width - mean * mean, V(0)) + epsilon);
   }
 };
 

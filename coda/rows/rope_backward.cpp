@@ -5,27 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "coda/rows/lane_sum.h"
 #include "coda/rows/threads.h"
 
 namespace coda::row {
 namespace {
-
-constexpr int64_t kLanes = 16;  // sums that vectors hold
-
-// Σ term(i), in an order that does not depend on the threads.
-template <class Term>
-float sum_of(int64_t count, Term&& term) {
-  float sums[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(i + lane);
-  }
-  for (int64_t lane = 0; i + lane < count; ++lane) sums[lane] += term(i + lane);
-  for (int64_t step = kLanes / 2; step > 0; step /= 2) {
-    for (int64_t lane = 0; lane < step; ++lane) sums[lane] += sums[lane + step];
-  }
-  return sums[0];
-}
 
 // One row: its factor r, and the cosines and sines of its position.
 struct Row {
@@ -64,11 +48,11 @@ class Segment {
     if (s_.norm) {
       share = norm_backward(row, column, y, dn);
     } else {
-      share = sum_of(d_, [&](int64_t i) { return to_float(y[i]) * to_float(dy[i]); });
+      share = lane_sum(d_, [&](int64_t i) { return to_float(y[i]) * to_float(dy[i]); });
     }
     if (s_.bias) {
       const T* const bias = data_of<const T>(s_.bias) + column;
-      share -= sum_of(d_, [&](int64_t i) { return to_float(bias[i]) * dn[i]; });
+      share -= lane_sum(d_, [&](int64_t i) { return to_float(bias[i]) * dn[i]; });
     }
     if (s_.dbias) {
       float* const to = partials(*s_.dbias, row, column);
@@ -100,10 +84,10 @@ class Segment {
   float norm_backward(const Row& row, int64_t column, const T* z, float* dn) const {
     const T* const gamma = data_of<const T>(s_.norm);
     const auto width = static_cast<float>(d_);
-    const float squares = sum_of(d_, [&](int64_t i) { return to_float(z[i]) * to_float(z[i]); });
+    const float squares = lane_sum(d_, [&](int64_t i) { return to_float(z[i]) * to_float(z[i]); });
     const float s = 1 / std::sqrt(squares / width + epsilon_);
     const float along =
-        sum_of(d_, [&](int64_t i) { return to_float(gamma[i]) * dn[i] * to_float(z[i]); });
+        lane_sum(d_, [&](int64_t i) { return to_float(gamma[i]) * dn[i] * to_float(z[i]); });
     if (s_.dnorm) {
       float* const to = partials(*s_.dnorm, row, column);
       for (int64_t i = 0; i < d_; ++i) to[i] += dn[i] * to_float(z[i]) * s;

@@ -28,6 +28,11 @@ void TensorCheck::positive(const char* name, double number) const {
   fail(name, "a number above 0", fmt::format("{}", number));
 }
 
+void TensorCheck::not_negative(const char* name, double number) const {
+  if (number >= 0 && std::isfinite(number)) return;
+  fail(name, "a number of at least 0", fmt::format("{}", number));
+}
+
 void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
                       std::initializer_list<DType> types, PortKind kind) {
   if (std::ranges::count(types, view.dtype) == 0) {
@@ -62,6 +67,13 @@ void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
   port.given = true;
   port.view[0] = view;
   program_.ports.push_back(std::move(port));
+}
+
+void TensorCheck::states(const char* name, const TensorView& view, Extent extent, int64_t bytes) {
+  if (view.dtype == DType::kState && view.element_bytes != bytes) {
+    fail(name, fmt::format("states of {} bytes", bytes), fmt::format("{}", view.element_bytes));
+  }
+  output(name, view, extent, {DType::kState});
 }
 
 const ProgramView& TensorCheck::finish() const {

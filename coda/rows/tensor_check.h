@@ -30,11 +30,14 @@ class TensorCheck {
               std::initializer_list<DType> types) {
     add(name, view, extent, types, PortKind::kStore);
   }
+  // Of a reduction's states, of so many bytes each.
+  void states(const char* name, const TensorView& view, Extent extent, int64_t bytes);
   [[noreturn]] void fail(const char* name, const std::string& expected,
                          const std::string& got) const;
   // An argument that goes only with another.
   void together(const char* name, bool given, const char* with, bool other) const;
-  void positive(const char* name, double number) const;  // and finite
+  void positive(const char* name, double number) const;      // and finite
+  void not_negative(const char* name, double number) const;  // and finite
 
   // After all tensors; they are what a GPU checks further.
   const ProgramView& finish() const;

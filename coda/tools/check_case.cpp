@@ -135,7 +135,10 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
 }
 
 double draw_number(const Case& c, const Variant& variant, const PortView& port, Random& random) {
-  if (port.choices > 0) return static_cast<double>(random.between(1, port.choices - 1));
+  if (port.choices > 0) {  // another than the usual one
+    const int64_t drawn = random.between(1, port.choices - 1);
+    return static_cast<double>(drawn <= port.usual ? drawn - 1 : drawn);
+  }
   double value = 0;
   if (const catalogue::Values* values = unusual_values(variant, port.name)) {
     value = values->draw(random, 0);

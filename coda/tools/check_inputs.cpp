@@ -65,6 +65,17 @@ void draw_operands(reference::Arrays& in, const Case& c, const Variant& variant,
   }
 }
 
+// One number of the states of partials, so that a variance is positive where they are (Σx, Σx²):
+// means about ½ and mean squares from 1 to 2; of integers, 1 and 2.
+Array draw_member(const PortView& port, const Case& c, int64_t member, Random& random) {
+  const int64_t M = expected_extent(port, c.problem, 0).columns;
+  const bool integers = c.data == Data::kIntegers;
+  return drawn(c.parts, M, port.dtype, [&] {
+    if (integers) return member == 0 ? 1.0 : 2.0;
+    return 64 * (member == 0 ? 0.25 + 0.5 * random.uniform() : 1 + random.uniform());
+  });
+}
+
 // positions: whether integers stand for them. values: of the port, where they are no usual ones.
 Array draw_port(const PortView& port, const Case& c, bool positions,
                 const catalogue::Values* values, Random& random) {
@@ -194,7 +205,7 @@ reference::Arrays draw_inputs(const Case& c, const Variant& variant, uint64_t in
       in[port.name] = draw_port(port, c, positions, unusual_values(variant, port.name), random);
     } else {
       for (int64_t i = 0; i < port.element_bytes / 4; ++i) {
-        in[fmt::format("{}.{}", port.name, i)] = draw_port(port, c, positions, nullptr, random);
+        in[fmt::format("{}.{}", port.name, i)] = draw_member(port, c, i, random);
       }
     }
   }

@@ -138,7 +138,7 @@ struct HeadNormCall {
   static constexpr const char* kName = "head_norm";
   Tensor<bf16> a{5, 6}, b{24, 6};
   Tensor<float> out{5, 24}, sums{5, 12}, columns{1, 12};
-  Tensor<Moments::State<float>> moments{1, 12};
+  Tensor<Spread::State<float>> moments{1, 12};
   OperandView b_view = halves(8, b.view());
 
   HeadNormCall() {

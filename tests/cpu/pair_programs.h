@@ -113,7 +113,7 @@ struct HeadNorm {                 // s = Σ over a head of a² + b²; (a·s + co
   Paired<Store<float>> out;       // [M, 2N]
   Store<float> sums;              // [M, N]: s of the head that a column belongs to
   ColumnReduce<Sum> columns;      // [⌈M/64⌉, N]: Σ over rows of a
-  ColumnReduce<Moments> moments;  // [⌈M/64⌉, N]
+  ColumnReduce<Spread> moments;  // [⌈M/64⌉, N]
   static constexpr const char* name = "head_norm";
   static constexpr auto port_names = names("out", "sums", "columns", "moments");
   static constexpr int accumulators = 2;

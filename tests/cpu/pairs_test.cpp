@@ -168,7 +168,7 @@ TEST_P(HalvesTest, Segments) {
 TEST_P(HalvesTest, SumsOverHeads) {
   const int64_t parts = (M + 63) / 64;
   Tensor<float> out(M, 2 * N), sums(M, N), columns(parts, N);
-  Tensor<Moments::State<float>> moments(parts, N);
+  Tensor<Spread::State<float>> moments(parts, N);
   const HeadNorm program{
       .out = out.view(), .sums = sums.view(), .columns = columns.view(), .moments = moments.view()};
   std::vector<double> norms(M * GetParam().count);

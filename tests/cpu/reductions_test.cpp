@@ -42,7 +42,7 @@ void expect_state(const LogSumExp::State<float>& got, const Statistics& expected
   ASSERT_NEAR(got.sum, expected.exponentials, kRounding * expected.exponentials);
 }
 
-void expect_state(const Moments::State<float>& got, const Statistics& expected) {
+void expect_state(const Spread::State<float>& got, const Statistics& expected) {
   ASSERT_EQ(got.count, expected.count);
   const double size = std::sqrt(expected.squares);
   ASSERT_NEAR(got.mean, expected.mean, kRounding * size);
@@ -60,7 +60,7 @@ struct Outputs {
         column_all((M + 63) / 64, N) {}
   Tensor<float> row_sum, row_max, column_sum;
   Tensor<LogSumExp::State<float>> row_lse, column_lse;
-  Tensor<Moments::State<float>> row_all, column_all;
+  Tensor<Spread::State<float>> row_all, column_all;
 
   Reduced program() {
     return {.row_sum = row_sum.view(),

@@ -78,7 +78,7 @@ TEST(ThreadsTest, SameBitsOfPartials) {
   Tensor<float> row_sum((N + 63) / 64, M), row_max((N + 127) / 128, M),
       column_sum((M + 63) / 64, N);
   Tensor<LogSumExp::State<float>> row_lse((N + 63) / 64, M), column_lse((M + 63) / 64, N);
-  Tensor<Moments::State<float>> row_all((N + 127) / 128, M), column_all((M + 63) / 64, N);
+  Tensor<Spread::State<float>> row_all((N + 127) / 128, M), column_all((M + 63) / 64, N);
   const Reduced program{.row_sum = row_sum.view(),
                         .row_max = row_max.view(),
                         .row_lse = row_lse.view(),

@@ -18,8 +18,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-static_assert(CombinesAll<LogSumExp> && !CombinesAll<Sum> && !CombinesAll<Moments>);
-static_assert(Reduction<Sum> && Reduction<Max> && Reduction<LogSumExp> && Reduction<Moments>);
+static_assert(CombinesAll<LogSumExp> && !CombinesAll<Sum> && !CombinesAll<Spread>);
+static_assert(Reduction<Sum> && Reduction<Max> && Reduction<LogSumExp> && Reduction<Spread>);
 static_assert(!Reduction<int> && !Reduction<ReciprocalRms>);
 
 template <class R>
@@ -87,17 +87,17 @@ RC_GTEST_PROP(ReductionTest, LogSumExpWithinRoundingInAnyOrder, ()) {
   RC_ASSERT(std::abs(as_tree - expected) <= bound);
 }
 
-RC_GTEST_PROP(ReductionTest, UserDefinedMomentsWithinRoundingInAnyOrder, ()) {
+RC_GTEST_PROP(ReductionTest, UserDefinedSpreadWithinRoundingInAnyOrder, ()) {
   const std::vector<float> values = some_values(10.0f);
   const auto n = static_cast<double>(values.size());
   double mean = 0, variance = 0;
   for (const float v : values) mean += v / n;
   for (const float v : values) variance += (v - mean) * (v - mean) / n;
   const double bound = 8 * n * 0x1p-24 * 100;  // |x| ≤ 10, so squares are at most 100
-  for (const auto& state : {fold<Moments>(values), fold_tree<Moments>(values, 0, values.size())}) {
+  for (const auto& state : {fold<Spread>(values), fold_tree<Spread>(values, 0, values.size())}) {
     RC_ASSERT(state.count == static_cast<float>(values.size()));
     RC_ASSERT(std::abs(state.mean - mean) <= 8 * n * 0x1p-24 * 10);
-    RC_ASSERT(std::abs(Moments::finish(state) - variance) <= bound);
+    RC_ASSERT(std::abs(Spread::finish(state) - variance) <= bound);
   }
 }
 
@@ -112,8 +112,8 @@ RC_GTEST_PROP(ReductionTest, IdentityIsNeutralOnBothSides, ()) {
   const auto right = LogSumExp::combine(lse, LogSumExp::identity<float>());
   RC_ASSERT(left.max == lse.max && left.sum == lse.sum);
   RC_ASSERT(right.max == lse.max && right.sum == lse.sum);
-  const auto moments = Moments::combine(Moments::lift(x), Moments::lift(x + 2.0f));
-  const auto same = Moments::combine(moments, Moments::identity<float>());
+  const auto moments = Spread::combine(Spread::lift(x), Spread::lift(x + 2.0f));
+  const auto same = Spread::combine(moments, Spread::identity<float>());
   RC_ASSERT(same.count == 2.0f && same.mean == moments.mean);
   RC_ASSERT(same.deviations == moments.deviations);
 }
@@ -182,7 +182,7 @@ TEST(ReductionTest, FragmentsReduceLikeNumbers) {
   const auto a = fragment<ColumnValues>({0.5f, -kInfinity, 3.0f});
   const auto b = fragment<ColumnValues>({1.5f, -kInfinity, kInfinity});
   const auto lse = LogSumExp::combine(LogSumExp::lift(a), LogSumExp::lift(b));
-  const auto moments = Moments::combine(Moments::lift(a), Moments::identity<ColumnValues>());
+  const auto moments = Spread::combine(Spread::lift(a), Spread::identity<ColumnValues>());
   for (int i = 0; i < 3; ++i) {
     const auto single = LogSumExp::combine(LogSumExp::lift(a.lane[i]), LogSumExp::lift(b.lane[i]));
     EXPECT_EQ(lse.max.lane[i], single.max);

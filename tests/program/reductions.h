@@ -4,7 +4,7 @@
 
 namespace coda {
 
-struct Moments {
+struct Spread {
   template <class V>
   struct State {
     V count, mean, deviations;

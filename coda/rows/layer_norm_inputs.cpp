@@ -1,0 +1,63 @@
+#include "coda/rows/layer_norm_inputs.h"
+
+#include <vector>
+
+#include "coda/rows/moments_row.h"
+#include "coda/rows/threads.h"
+
+namespace coda::row {
+namespace {
+
+constexpr const char* kName = "layer_norm_inputs";
+
+template <class X, class T>
+void read_rows(const LayerNormInputsArguments& a, int threads) {
+  const T* const gamma = data_of<const T>(a.gamma);
+#pragma omp parallel num_threads(threads)
+  {
+    std::vector<float> x(static_cast<size_t>(a.x.columns));
+#pragma omp for schedule(static)
+    for (int64_t m = 0; m < a.x.rows; ++m) {
+      read_row<X>(a.x, m, x.data());
+      write_moments(a.moments, m, x.data(), a.x.columns);
+      T* const scaled = data_of<T>(a.scaled) + m * a.scaled.ld;
+      for (int64_t j = 0; j < a.x.columns; ++j) {
+        scaled[j] = from_float<T>(x[static_cast<size_t>(j)] * to_float(gamma[j]));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ProgramView validate(const LayerNormInputsArguments& a) {
+  const int64_t M = a.x.rows, h = a.x.columns;
+  TensorCheck check(kName);
+  check.input("x", a.x, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
+  if (a.x.dtype == DType::kFp32) {
+    check.input("gamma", a.gamma, {1, h}, {DType::kFp32, DType::kBf16});
+  } else {
+    check.input("gamma", a.gamma, {1, h}, {a.x.dtype});
+  }
+  check.output("scaled", a.scaled, {M, h}, {a.gamma.dtype});
+  check.states("moments", a.moments, {parts_of(h), M}, sizeof(MomentsState));
+  return check.finish();
+}
+
+}  // namespace coda::row
+
+namespace coda::cpu {
+
+void layer_norm_inputs(const row::LayerNormInputsArguments& arguments, int asked_threads) {
+  row::validate(arguments);
+  const int threads = row::thread_count(row::kName, asked_threads);
+  row::with_element(arguments.x.dtype, [&]<class X>() {
+    if (arguments.gamma.dtype != arguments.x.dtype) {
+      row::read_rows<X, bf16>(arguments, threads);
+    } else {
+      row::read_rows<X, X>(arguments, threads);
+    }
+  });
+}
+
+}  // namespace coda::cpu
