@@ -45,7 +45,7 @@ struct LayerNorm {
     }
     if (request.size == nullptr && dtype_of<X> == dtype_of<T> && random.chance(0.2)) {
       drawn.in_place_output = "out";
-      drawn.in_place_input = "x";
+      drawn.in_place_input = drawn.inputs[0].name;
     }
     return drawn;
   }

@@ -27,6 +27,9 @@ template <class P, class T, int kTile, uint32_t kGiven = 0>
 using InputGrad =  // dX = dZ W: A [M, K], B stored [K, N]
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
                          kernel::OperandMajor::kRows, kGiven>;
+template <class P, class T, int kTile, uint32_t kEither, uint32_t kGiven = 0>
+using InputGradEither = kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kContraction,
+                                             kernel::OperandMajor::kRows, kGiven, false, kEither>;
 template <class P, class T, int kTile, uint32_t kGiven = 0>
 using WeightGrad =  // dW = dZᵀ X: A stored [K, M], B stored [K, N], in slices of K
     kernel::KernelTraits<P, T, kTile, kernel::OperandMajor::kRows, kernel::OperandMajor::kRows,

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads)
     gather(const __grid_constant__ Gather<T, Out, Token> p) {
   ptx::dependency_wait();
   ptx::dependents_launch();
-  const NormPlace at = norm_place(p.norm);
+  const NormPlace at = norm_place(p.norm.rows, p.norm.columns, p.norm.slabs);
   if (at.rows == 0) return;
 
   // -1: out of range, or beyond the last row
@@ -67,7 +67,7 @@ void launch_gather(const EmbeddingNormArguments& a, const ProgramView& program,
                                 data_of<const Token>(a.tokens),
                                 data_of<int32_t>(a.error),
                                 a.table.rows};
-  launch(gather<T, Out, Token>, {norm_blocks(program.name, p.norm), stream}, p);
+  launch(gather<T, Out, Token>, {norm_blocks(program.name, p.norm.rows, p.norm.slabs), stream}, p);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// What an RMSNorm needs of rows in registers: Σx² per 64 columns and x⊙γ. A warp has eight rows of
-// 256 columns: so many loads are in flight, and a sector of partials is written at once.
+// What a norm needs of rows in registers: Σx² (RMSNorm) or moments (LayerNorm) per 64 columns, and
+// x⊙γ. A warp has eight rows of 256 columns: so many loads are in flight, and a sector of partials
+// is written at once.
 #pragma once
 #include "coda/rows/launch.cuh"
 #include "coda/rows/vector.cuh"
@@ -8,33 +9,47 @@ namespace coda::row {
 
 inline constexpr int kNormRows = 8;
 
-template <class T>
+// Of one element, and of eight lanes, which cover 64 columns.
+CODA_DEVICE void take(float& squares, float x) { squares += x * x; }
+CODA_DEVICE void take(Moments::State<float>& state, float x) {
+  state.sum += x;
+  state.squares += x * x;
+}
+CODA_DEVICE float sum_part(float squares) { return sum_lanes<8>(squares); }
+CODA_DEVICE Moments::State<float> sum_part(const Moments::State<float>& state) {
+  return {sum_lanes<8>(state.sum), sum_lanes<8>(state.squares)};
+}
+
+// State: float, Σx², or Moments::State<float>.
+template <class T, class State = float>
 struct NormRows {
   Lines<const T> gamma;
   Lines<T> scaled;  // data is null where it is not wanted
-  float* squares;
-  int64_t squares_ld, parts;
+  State* partials;
+  int64_t partials_ld, parts;
   int64_t rows, columns;
   int64_t slabs;  // of 256 columns
 };
 
-template <class T>
-NormRows<T> norm_rows_of(const std::optional<TensorView>& gamma,
-                         const std::optional<TensorView>& scaled, const TensorView& squares,
-                         int64_t columns) {
+inline int64_t slabs_of(int64_t columns) { return (columns + kWarpColumns - 1) / kWarpColumns; }
+
+template <class T, class State = float>
+NormRows<T, State> norm_rows_of(const std::optional<TensorView>& gamma,
+                                const std::optional<TensorView>& scaled, const TensorView& partials,
+                                int64_t columns) {
   return {lines_of<const T>(gamma),
           lines_of<T>(scaled),
-          data_of<float>(squares),
-          squares.ld,
-          squares.rows,
-          squares.columns,
+          data_of<State>(partials),
+          partials.ld,
+          partials.rows,
+          partials.columns,
           columns,
-          (columns + kWarpColumns - 1) / kWarpColumns};
+          slabs_of(columns)};
 }
 
-template <class T>
-unsigned norm_blocks(const std::string& operation, const NormRows<T>& p) {
-  const int64_t warps = (p.rows + kNormRows - 1) / kNormRows * p.slabs;
+// A warp for eight rows of every slab.
+inline unsigned norm_blocks(const std::string& operation, int64_t rows, int64_t slabs) {
+  const int64_t warps = (rows + kNormRows - 1) / kNormRows * slabs;
   return blocks_for(operation, (warps + kWarps - 1) / kWarps);
 }
 
@@ -44,36 +59,37 @@ struct NormPlace {
   int rows, count, lane;
 };
 
-template <class T>
-CODA_DEVICE NormPlace norm_place(const NormRows<T>& p) {
+CODA_DEVICE NormPlace norm_place(int64_t rows, int64_t columns, int64_t slabs) {
   const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   NormPlace at;
   at.lane = static_cast<int>(ptx::lane());
-  at.row0 = warp / p.slabs * kNormRows;
-  at.slab = warp % p.slabs;
+  at.row0 = warp / slabs * kNormRows;
+  at.slab = warp % slabs;
   at.column = at.slab * kWarpColumns + at.lane * kVector;
-  at.count = count_from(at.column, p.columns);
-  const int64_t left = p.rows - at.row0;
+  at.count = count_from(at.column, columns);
+  const int64_t left = rows - at.row0;
   at.rows = left >= kNormRows ? kNormRows : left > 0 ? static_cast<int>(left) : 0;
   return at;
 }
 
 // of(r, x): eight elements of the place's r-th row, which may be beyond the last one; stored(r, x)
 // is called for those that are not.
-template <class T, class Of, class Stored>
-CODA_DEVICE void norm_rows(const NormRows<T>& p, const NormPlace& at, Of&& of, Stored&& stored) {
+template <class T, class State, class Of, class Stored>
+CODA_DEVICE void norm_rows(const NormRows<T, State>& p, const NormPlace& at, Of&& of,
+                           Stored&& stored) {
   float gamma[kVector];
   if (p.scaled.data != nullptr) {
     unpack8(load8(p.gamma.data + at.column, at.count, p.gamma.vectors), gamma);
   }
-  float kept = 0;  // of eight lanes, which cover 64 columns, the r-th has the sum of row r
+  State kept{};  // of eight lanes, which cover 64 columns, the r-th has the sums of row r
   CODA_UNROLL
   for (int r = 0; r < kNormRows; ++r) {
-    float x[kVector], sum = 0;
+    float x[kVector];
+    State sum{};
     of(r, x);
     CODA_UNROLL
-    for (int i = 0; i < kVector; ++i) sum += x[i] * x[i];
-    sum = sum_lanes<8>(sum);
+    for (int i = 0; i < kVector; ++i) take(sum, x[i]);
+    sum = sum_part(sum);
     if (at.lane % kNormRows == r) kept = sum;
     if (r >= at.rows) continue;
     stored(r, x);
@@ -84,7 +100,7 @@ CODA_DEVICE void norm_rows(const NormRows<T>& p, const NormPlace& at, Of&& of, S
   }
   const int64_t part = at.slab * (kWarpColumns / kPartialWidth) + at.lane / kNormRows;
   if (part < p.parts && at.lane % kNormRows < at.rows) {
-    p.squares[part * p.squares_ld + at.row0 + at.lane % kNormRows] = kept;
+    p.partials[part * p.partials_ld + at.row0 + at.lane % kNormRows] = kept;
   }
 }
 

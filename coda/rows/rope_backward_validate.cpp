@@ -76,18 +76,12 @@ ProgramView validate(const RopeBackwardArguments& a) {
                fmt::format("{} heads", query_heads));
   }
   if (a.v.norm) check.fail("v_norm", "none: v is not normalised", "a tensor");
-  if (a.q.norm || a.k.norm) {
-    if (!(a.norm_epsilon >= 0)) {
-      check.fail("norm_epsilon", "0 or more", fmt::format("{}", a.norm_epsilon));
-    }
-  }
+  if (a.q.norm || a.k.norm) check.not_negative("norm_epsilon", a.norm_epsilon);
   check.input("positions", a.positions, {1, M}, {DType::kInt32, DType::kInt64});
   check_angles(check, a, type);
   check.input("rstd", a.rstd, {a.rstd.rows, M}, {DType::kFp32});
   check.positive("rstd.width", a.rstd_width);
-  if (!(a.rstd_epsilon >= 0)) {
-    check.fail("rstd.epsilon", "0 or more", fmt::format("{}", a.rstd_epsilon));
-  }
+  check.not_negative("rstd.epsilon", a.rstd_epsilon);
   check.output("sums", a.sums, {query_heads + 2 * heads, M}, {DType::kFp32});
   return check.finish();
 }

@@ -30,7 +30,7 @@ void TensorCheck::positive(const char* name, double number) const {
 
 void TensorCheck::not_negative(const char* name, double number) const {
   if (number >= 0 && std::isfinite(number)) return;
-  fail(name, "a number of at least 0", fmt::format("{}", number));
+  fail(name, "a number, 0 or more", fmt::format("{}", number));
 }
 
 void TensorCheck::add(const char* name, const TensorView& view, Extent extent,

@@ -53,6 +53,22 @@ TEST(Activation, ProgramsFollowTheFormulas) {
   }
 }
 
+TEST(Activation, IdentityKeepsItsArgument) {
+  const ActivationFormula f = formula_of(Activation::kIdentity);
+  for (const double point : kPoints) {
+    const auto x = fragment<OneValue>({static_cast<float>(point)});
+    EXPECT_EQ(f.value(point), point);
+    EXPECT_EQ(f.slope(point), 1);
+    EXPECT_EQ(activate_or_keep(Activation::kIdentity, x).lane[0], x.lane[0]);
+    const auto both = activate_or_keep_with_slope<false>(Activation::kIdentity, x);
+    EXPECT_EQ(both.value.lane[0], x.lane[0]);
+    EXPECT_EQ(both.slope.lane[0], 1);
+    for (const Activation other : kActivations) {  // as without it
+      EXPECT_EQ(activate_or_keep(other, x).lane[0], activate(other, x).lane[0]);
+    }
+  }
+}
+
 TEST(Activation, KnownValues) {
   EXPECT_NEAR(formula_of(Activation::kSilu).value(1), 0.7310585786300049, 1e-15);
   EXPECT_NEAR(formula_of(Activation::kGelu).value(1), 0.8413447460685429, 1e-15);
@@ -62,6 +78,7 @@ TEST(Activation, KnownValues) {
   EXPECT_EQ(activate_with_slope<true>(Activation::kRelu, fragment<OneValue>({0.0f})).slope.lane[0],
             0);
   EXPECT_EQ(activation_formula({}).value(2), formula_of(Activation::kSilu).value(2));
+  EXPECT_EQ(activation_formula({}, 2).value(2), formula_of(Activation::kGeluTanh).value(2));
 }
 
 }  // namespace

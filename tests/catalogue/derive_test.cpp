@@ -37,9 +37,27 @@ class Derive : public testing::Test {
     return reciprocal_sqrt(column_sums(in.at("rstd")) / in.at("rstd.width") +
                            in.at("rstd.epsilon"));
   }
+  // Those of a LayerNorm; mean and factor, [1, M] each, by the textbook.
+  struct RowStatistics {
+    Array mean, rstd;
+  };
+  RowStatistics add_moments(Arrays& in, int64_t rows) {
+    const Array sum = 8.0 * normal(2, rows),
+                square = map(normal(2, rows), [](double x) {
+                  return 64 + 30 * x * x;  // above the square of any mean
+                });
+    for (const std::string port : {"mean", "rstd"}) {
+      in[port + ".0"] = sum;
+      in[port + ".1"] = square;
+      in[port + ".width"] = 64.0;
+    }
+    in["rstd.epsilon"] = 0.125;
+    const Array mean = column_sums(sum) / 64.0;
+    return {mean, reciprocal_sqrt(column_sums(square) / 64.0 - mean * mean + 0.125)};
+  }
   static trace::Graph graph_of(const char* operation, const char* variant,
                                std::set<std::string> given, std::map<std::string, double> numbers) {
-    numbers["rstd.width"] = 64;
+    numbers["rstd.width"] = numbers["mean.width"] = 64;
     numbers["rstd.epsilon"] = 0.125;
     return find_variant(find_operation(operation), variant).trace({std::move(given), numbers});
   }
@@ -98,6 +116,55 @@ TEST_F(Derive, ResidualNorm) {
   expect_near(got.at("dresidual"), expected.at("dx"), kExact, "dresidual");
   expect_near(got.at("dgamma"), expected.at("dgamma"), kExact, "dgamma");
   expect_near(got.at("dbias"), column_partial_sums(expected.at("dx")), kExact, "dbias");
+}
+
+TEST_F(Derive, LayerNormAndEveryActivation) {
+  constexpr int64_t kM = 70, kN = 67, kK = 9;
+  for (int activation = 0; activation < 5; ++activation) {
+    Arrays in{{"A", normal(kM, kK)},
+              {"B", normal(kN, kK)},
+              {"before", normal(kM, kN)},
+              {"shift", normal(1, kN)},
+              {"offset", normal(1, kN)},
+              {"bias", normal(1, kN)},
+              {"activation", Array(static_cast<double>(activation))}};
+    const Array r = add_moments(in, kM).rstd;
+    const trace::Graph forward =
+        graph_of("linear_activation", "fp32", {"mean", "rstd", "shift", "offset", "bias", "before"},
+                 {{"activation", activation}});
+    const trace::Derived derived = trace::derive(forward, {.gradients = {"mean", "rstd", "bias"}});
+    EXPECT_EQ(derived.accumulator, "dout");
+    const Arrays got = trace::evaluate(derived.graph, in);
+    const Arrays expected = by_hand("linear_activation_backward", in);
+    const double allowed = activation == 1 || activation == 2 ? kFp32Constants : kExact;
+    expect_near(got.at("daccumulator"), transpose(r) * expected.at("dz"), allowed, "dz");
+    expect_near(got.at("drstd") * r, expected.at("dots"), allowed, "dots");
+    expect_near(-1.0 * got.at("dmean") / r, expected.at("shifts"), allowed, "shifts");
+    expect_near(got.at("dbias"), expected.at("dbias"), allowed, "dbias");
+  }
+}
+
+TEST_F(Derive, ResidualLayerNorm) {
+  constexpr int64_t kM = 70, kN = 67, kK = 9;
+  Arrays in{{"A", normal(kM, kK)},        {"B", normal(kN, kK)},       {"x", normal(kM, kN)},
+            {"dx_in", normal(kM, kN)},    {"gamma", normal(1, kN)},    {"beta", normal(1, kN)},
+            {"dots", normal(2, kM)},      {"dots.width", Array(64.0)}, {"shifts", normal(2, kM)},
+            {"shifts.width", Array(64.0)}};
+  const auto [mean, r] = add_moments(in, kM);
+  const Arrays expected = by_hand("linear_layer_norm_backward", in);
+  // x⊙γ gets r·D. What the moments get, by μ = Σx/h and r = (Σx²/h − μ² + ε)^-½, whose gradients
+  // are −r·Σ dz·shift and Σ dz·(z − offset − bias)/r:
+  const Array m1 = column_sums(in.at("shifts")) / 64.0, m2 = column_sums(in.at("dots")) / 64.0;
+  in["accumulator.0"] = transpose(r) * matmul(in.at("A"), in.at("B"));
+  in["dmoments_sum"] = r * r * mean * m2 - r * m1;
+  in["dmoments_squares"] = -0.5 * (r * r * m2);
+  in["out"] = in.at("x");
+  in["dout"] = in.at("dx_in");
+  const trace::Graph forward = graph_of("linear_residual_layer_norm", "kept-fp32", {"bias"}, {});
+  const Arrays got = trace::evaluate(trace::derive(forward, {.accumulator = "dscaled"}).graph, in);
+  expect_near(got.at("daccumulator"), expected.at("dx"), kExact, "dx");
+  expect_near(got.at("dresidual"), expected.at("dx"), kExact, "dresidual");
+  expect_near(got.at("dbias"), expected.at("dcolumns"), kExact, "dbias");
 }
 
 TEST_F(Derive, CrossEntropyWithAndWithoutSoftCap) {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <span>
 
 #include "coda/catalogue/activation_reference.h"
@@ -15,6 +14,7 @@
 #include "coda/catalogue/linear_swiglu_backward.h"
 #include "coda/catalogue/linear_weight_grad.h"
 #include "coda/cpu/run.h"
+#include "tests/catalogue/floats.h"
 
 namespace coda::catalogue {
 namespace {
@@ -27,27 +27,6 @@ constexpr float kEpsilon = 1e-3f;
 struct Parameters {
   Array x, gamma, gate, up, down;
 };
-
-struct Floats {
-  int64_t rows, columns;
-  std::vector<float> values;
-
-  Floats(int64_t rows, int64_t columns)
-      : rows(rows), columns(columns), values(static_cast<size_t>(rows * columns), NAN) {}
-  explicit Floats(const Array& from) : Floats(from.rows, from.columns) {
-    std::ranges::transform(from.values, values.begin(),
-                           [](double v) { return static_cast<float>(v); });
-  }
-  Matrix<float> view() { return {values.data(), rows, columns}; }
-  Matrix<const float> view() const { return {values.data(), rows, columns}; }
-};
-
-Array random_array(int64_t rows, int64_t columns, double scale, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> normal(0, scale);
-  // In floats, so that programs and fp64 start from the same numbers.
-  return map(Array(rows, columns), [&](double) { return double(float(normal(random))); });
-}
 
 // Σ weights⊙x2, whose gradient by x2 is `weights`.
 double loss(const Parameters& p, const Array& weights, const ActivationFormula& f) {

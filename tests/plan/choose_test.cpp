@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "coda/catalogue/linear.h"
+#include "coda/catalogue/linear_activation.h"
 #include "coda/catalogue/linear_rope.h"
 #include "coda/catalogue/linear_swiglu.h"
 #include "coda/core/error.h"
@@ -12,7 +13,9 @@
 namespace coda::plan {
 namespace {
 
+using catalogue::Activation;
 using catalogue::Linear;
+using catalogue::LinearActivation;
 using catalogue::LinearRope;
 using catalogue::LinearSwiglu;
 using kernel::kTileConfigs;
@@ -109,6 +112,24 @@ TEST(Choose, TakesTheKernelOfAChoice) {
   EXPECT_EQ(&choose(kernels, q), &kernels[0]);
   q.program.ports[1].choice = 2;
   EXPECT_EQ(&choose(kernels, q), &kernels[1]);
+}
+
+// Which one is usual is the port's to say; a kernel with the branch may take that one too.
+TEST(Choose, TheUsualChoiceNeedNotBeTheFirst) {
+  constexpr uint32_t kActivation = 1 << 5;
+  KernelEntry kernels[] = {
+      entry(0), entry(1, OperandMajor::kContraction, OperandMajor::kContraction, kActivation)};
+  Question q = linear(512, 512, 512);
+  q.program = describe(LinearActivation<bf16>{});
+  EXPECT_EQ(q.program.ports[5].usual, static_cast<int32_t>(Activation::kGeluTanh));
+  EXPECT_EQ(&choose(kernels, q), &kernels[0]);
+  q.program.ports[5].choice = 0;
+  EXPECT_EQ(&choose(kernels, q), &kernels[1]);
+  kernels[1].given = 0;
+  kernels[1].either = kActivation;
+  EXPECT_EQ(&choose(kernels, q), &kernels[1]);
+  q.program.ports[5].choice = static_cast<int32_t>(Activation::kGeluTanh);
+  EXPECT_EQ(&choose(std::span(kernels).subspan(1), q), &kernels[1]);
 }
 
 TEST(Choose, RefusesTypesAndMixedMajors) {

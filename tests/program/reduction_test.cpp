@@ -207,5 +207,33 @@ TEST(ReciprocalRmsTest, FinishAndDerivative) {
   EXPECT_EQ(ReciprocalRms{}.finish(0.0f), kInfinity);
 }
 
+// Σx and Σx² of 1, 2, 3, 6: mean 3, variance (1 + 4 + 9 + 36)/4 − 9.
+TEST(MomentsTest, MeanAndDeviationOfTheSameStates) {
+  static_assert(Reduction<Moments> && !CombinesAll<Moments>);
+  const auto state = fold<Moments>({1, 2, 3, 6});
+  EXPECT_EQ(state.sum, 12.0f);
+  EXPECT_EQ(state.squares, 50.0f);
+  EXPECT_EQ(RowMean{.width = 4.0f}.finish(state), 3.0f);
+  const ReciprocalDeviation rstd{.width = 4.0f, .epsilon = 0.5f};
+  EXPECT_EQ(rstd.finish(state), 0.5f);  // (3.5 + 0.5)^(-1/2)
+  EXPECT_EQ(rstd.finish(Moments::State<double>{12, 50}), 0.5);
+  const auto same = Moments::combine(Moments::identity<float>(), state);
+  EXPECT_TRUE(same.sum == state.sum && same.squares == state.squares);
+}
+
+TEST(MomentsTest, VarianceIsNeverNegative) {
+  const ReciprocalDeviation rstd{.width = 2.0f, .epsilon = 0.25f};
+  EXPECT_EQ(rstd.finish(Moments::State<float>{2.0f, 1.9f}), 2.0f);  // 0.95 − 1 counts as 0
+  EXPECT_TRUE(std::isnan(rstd.finish(Moments::State<float>{2.0f, kNan})));
+  EXPECT_TRUE(std::isnan(rstd.finish(Moments::State<float>{kInfinity, kInfinity})));
+}
+
+// d(a·Σx + b·Σx²) = a + 2bx
+TEST(MomentsTest, PullsBack) {
+  const auto dx =
+      Moments::pull_back(std::array{3.0f}, std::array{0.0f, 0.0f}, std::array{5.0f, 2.0f});
+  EXPECT_EQ(dx[0], 17.0f);
+}
+
 }  // namespace
 }  // namespace coda
