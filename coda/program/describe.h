@@ -40,7 +40,6 @@ ProgramView describe(const P& program) {
   static_assert(check_program<P>());
   ProgramView result{
       name_of<P>(), accumulators_of<P>(), groups_of<P>(), detail::takes_halves<P>(), {}};
-  result.ports.reserve(P::port_names.size());
   for_each_port(program, [&](const auto& port, auto index) {
     using PortType = std::remove_cvref_t<decltype(port)>;
     using Element = typename PortType::Element;
@@ -65,7 +64,7 @@ ProgramView describe(const P& program) {
       for (int i = 0; i < PortType::kSegments; ++i) view.view[i] = erase(port.view[i]);
     }
     if constexpr (ReducePort<PortType>) view.partial_width = PortType::kWidth;
-    result.ports.push_back(std::move(view));
+    result.ports.push_back(view);
   });
   return result;
 }

@@ -130,8 +130,9 @@ class Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise RuntimeError(
-            f"coda::{ctx.name} has no gradient: it is itself a step of a backward pass or of an "
-            "optimizer. Detach what is given to it, or call backward without create_graph=True."
+            f"coda::{ctx.name} has no gradient: it is itself a step of a backward pass, of an "
+            "optimizer or of a layer (coda.layer's functions have gradients). Detach what is given "
+            "to it, or call backward without create_graph=True."
         )
 
 

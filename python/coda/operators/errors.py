@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 
-
 @dataclass
 class Declared:
     """What an operator calls, in whose words libcoda's errors speak."""

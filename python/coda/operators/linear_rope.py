@@ -81,7 +81,7 @@ def save(ctx: Any, output: Outputs, given: Any) -> None:
     q, k, v, zq, zk = output
     if given.q_norm is not None and not given.keep:
         raise ValueError("keep: expected True where gradients are needed, got False")
-    made = (q, k, v)
+    made: tuple[Tensor | None, ...] = (q, k, v)
     if given.q_norm is not None:
         ctx.mark_non_differentiable(zq, zk)
         made = (zq, zk, v)
