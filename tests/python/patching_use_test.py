@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 from operator_calls import Calls
-from tiny_models import CONFIGS, batch, tiny, trained
+from tiny_models import CONFIGS, FIRST_OPERATOR, batch, tiny, trained
 from torch._dynamo.testing import CompileCounterWithBackend
 
 import coda
@@ -40,7 +40,7 @@ def test_generation_token_for_token(family, decode):
     with Calls() as calls:
         assert torch.equal(generated(model), want)
     layers, passes = 2, 6 if decode == "coda" else 1
-    assert calls.names.count("linear_rope") == layers * passes
+    assert calls.names.count(FIRST_OPERATOR[family]) == layers * passes
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def embedding_positions(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """table [V, h], tokens [M] int64 (bf16: int32 too), positions_table [positions, h],
-    positions [M] -> table[tokens] + positions_table[positions] [M, h] (of bf16 tables also fp32). A token or
-    position that is no row: an error on the CPU, a row of NaN on a GPU."""
+    positions [M] -> table[tokens] + positions_table[positions] [M, h] (of bf16 tables also fp32).
+    A token or position that is no row: an error on the CPU, a row of NaN on a GPU."""
     out = table.new_empty(tokens.shape[0], table.shape[1], dtype=dtype)
     variant = variant_of(table, tokens, out)
     _native.run(POSITIONS, variant, table, tokens, positions_table, positions, out)

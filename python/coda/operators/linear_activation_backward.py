@@ -19,6 +19,7 @@ HANDLE = declare(
     "linear_activation_backward", "dy", "either transposed weight", "before", "shift", "offset",
     "bias", "activation", "dz", "out", "dots", "shifts", "dbias",
 )  # fmt: skip
+USUAL = "gelu_tanh"  # has kernels of its own on a GPU
 Outputs = tuple[Tensor, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
 
 
@@ -40,20 +41,24 @@ def linear_activation_backward(
         raise ValueError("shift, offset: expected both or none, got one")
     rows, columns = dy.shape[0], weight.shape[1]
     dz = dy.new_empty(rows, columns)
-    out = torch.empty_like(dz) if recompute else None
-    dots = shifts = partials = dbias = None
+    out = dots = shifts = partials = dbias = None
+    normed = shift is not None
+    if dy.is_cuda and shift is None:  # GPU kernels are for what stands behind a norm
+        shift = offset = dy.new_zeros(columns, dtype=torch.float32)
+    if recompute or (dy.is_cuda and activation != USUAL):  # those kernels store it
+        out = torch.empty_like(dz)
     if shift is not None:
         dots, shifts = (dy.new_empty(parts(columns), rows, dtype=torch.float32) for _ in range(2))
-    if bias is not None:
+    if bias is not None or dy.is_cuda:
         partials = dy.new_empty(parts(rows), columns, dtype=torch.float32)
-        dbias = bias.new_empty(columns)
     _native.run(
         HANDLE, NAMES[dy.dtype], dy, weight, before, shift, offset, bias, number, dz, out, dots,
         shifts, partials,
     )  # fmt: skip
-    if partials is not None and dbias is not None:
+    if bias is not None and partials is not None:
+        dbias = bias.new_empty(columns)
         finish(partials, dbias)
-    return dz, out, dots, shifts, dbias
+    return dz, out if recompute else None, *((dots, shifts) if normed else (None, None)), dbias
 
 
 operator = define(SCHEMA, linear_activation_backward)

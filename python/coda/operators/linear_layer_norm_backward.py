@@ -43,17 +43,26 @@ def linear_layer_norm_backward(
     dbeta [h] and, with columns, Σ dx over the rows [h], of gamma's type."""
     rows, width = x.shape[0], x.shape[1]
     dx = x.new_empty(rows, width)
-    n = dz[0].new_empty(rows, width) if normed else None
-    sums = [x.new_empty(parts(rows), width, dtype=torch.float32) for _ in range(2 + columns)]
+    n = dcolumns = None
+    both = (normed or columns) and x.is_cuda  # GPU kernels make both or neither, and add dx_in
+    if normed or both:
+        n = dz[0].new_empty(rows, width)
+    if dx_in is None and x.is_cuda:
+        dx_in = torch.zeros_like(dx)
+    count = 3 if columns or both else 2
+    sums = [x.new_empty(parts(rows), width, dtype=torch.float32) for _ in range(count)]
     _native.run(
         HANDLE, variant_on_stream(gamma, dz[0].dtype, x.dtype), dz, weights, x, dx_in, gamma, beta,
         moments, width, moments, width, epsilon, dots, width, shifts, width, dx, n, *sums,
-        *([] if columns else [None]),
+        *([None] * (3 - count)),
     )  # fmt: skip
-    made = [gamma.new_empty(width) for _ in sums]
-    for partials, out in zip(sums, made):
-        finish(partials, out)
-    return dx, n, made[0], made[1], made[2] if columns else None
+    dgamma, dbeta = gamma.new_empty(width), gamma.new_empty(width)
+    finish(sums[0], dgamma)
+    finish(sums[1], dbeta)
+    if columns:
+        dcolumns = gamma.new_empty(width)
+        finish(sums[2], dcolumns)
+    return dx, n if normed else None, dgamma, dbeta, dcolumns
 
 
 operator = define(SCHEMA, linear_layer_norm_backward)
