@@ -96,6 +96,14 @@ def embedding_norm(table, tokens, gamma=None):
     return out, (None if gamma is None else out * gamma), square_partials(out)
 
 
+def embedding_positions(table, tokens, positions_table, positions):
+    return table[tokens] + positions_table[positions]
+
+
+def layer_norm(x, gamma, beta, epsilon):
+    return F.layer_norm(x, x.shape[1:], gamma, beta, epsilon)
+
+
 def fold_norm_weight(weight, gamma):
     return weight * gamma
 

@@ -39,12 +39,21 @@ def step(model, inputs, autocast: bool) -> dict[str, Tensor]:
 
 
 def check_family(
-    device, family, dtype=torch.float32, autocast=False, padded=0, patch=None, **options
+    device,
+    family,
+    dtype=torch.float32,
+    autocast=False,
+    padded=0,
+    patch=None,
+    change=None,
+    **options,
 ):
-    """The error rule, for the loss and every gradient."""
+    """The error rule, for the loss and every gradient. change: of a model, before anything."""
     pools = got, stock, want = Pool(), Pool(), Pool()
     for seed in range(DRAWS):
         model = tiny(family, dtype, seed, device, **options)
+        if change is not None:
+            change(model)
         inputs = batch(padded=padded, seed=seed, device=device)
         truth = exact(model, inputs)
         want.add(truth, truth)
