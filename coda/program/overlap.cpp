@@ -72,8 +72,8 @@ void check_overlap(const ProgramView& program, const OperandView& a, const Opera
       const bool in_place = out.kind == PortKind::kStore && other.kind == PortKind::kPerElement &&
                             same_view(out.view, other.view);
       if (in_place) continue;
-      fail_argument(program.name, std::string(out.name), fmt::format("memory apart from '{}'", other.name),
-                    "an overlap");
+      fail_argument(program.name, std::string(out.name),
+                    fmt::format("memory apart from '{}'", other.name), "an overlap");
     }
   }
 }
