@@ -25,4 +25,7 @@ struct Torch {
 };
 inline Torch torch;
 
+// Calls of this thread do nothing: a kernel runs on fake tensors, for its results' shapes.
+inline thread_local bool pretending = false;
+
 }  // namespace native

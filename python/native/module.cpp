@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <deque>
+#include <utility>
 
 #include "call.h"
 #include "cross_entropy.h"
@@ -123,11 +124,23 @@ PyObject* run(PyObject*, PyObject* const* values, Py_ssize_t count) {
     PyErr_SetString(PyExc_RuntimeError, "run: expected a declared handle, load() and use_torch()");
     return nullptr;
   }
-  Call call(declarations[handle]);
-  if (!call.read(values + 2, static_cast<size_t>(count - 2)) || !call.run(variant)) return nullptr;
+  if (!pretending) {
+    Call call(declarations[handle]);
+    if (!call.read(values + 2, static_cast<size_t>(count - 2)) || !call.run(variant)) {
+      return nullptr;
+    }
+  }
   Py_IncRef(Py_None);
   return Py_None;
 }
+
+PyObject* pretend(PyObject*, PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) return nullptr;
+  return PyBool_FromLong(std::exchange(pretending, truth != 0) ? 1 : 0);
+}
+
+PyObject* is_pretending(PyObject*, PyObject*) { return PyBool_FromLong(pretending ? 1 : 0); }
 
 template <class Function>
 PyCFunction method(Function function) {
@@ -140,6 +153,10 @@ PyMethodDef methods[] = {
      "use_torch(Tensor, table, copy, allocate): gives the version of torch's DLPack table"},
     {"declare", method(declare), METH_FASTCALL, "declare(operation, a, b, *ports): gives a handle"},
     {"run", method(run), METH_FASTCALL, "run(handle, variant, *values): runs a declared operation"},
+    {"pretend", pretend, METH_O,
+     "pretend(whether): from now on calls of this thread do nothing, for fake kernels; gives what "
+     "was so before"},
+    {"pretending", is_pretending, METH_NOARGS, "pretending(): what pretend() was last told"},
     {"cross_entropy_workspace_bytes", method(cross_entropy_workspace_bytes), METH_FASTCALL,
      "cross_entropy_workspace_bytes(step, chunk, x, weight): what run_cross_entropy needs"},
     {"run_cross_entropy", method(run_cross_entropy), METH_FASTCALL,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from coda import _native, library
 from coda.operators.autograd import differentiable, not_differentiable
-from coda.operators.errors import PORT_NAMES, explain, refuse_devices, refuse_layout
+from coda.operators.errors import DECLARED, Declared, explain, refuse_devices, refuse_layout
 
 TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
 OTHER_LAYOUTS = (
@@ -37,29 +37,32 @@ connect()
 LIBRARY = torch.library.Library("coda", "DEF")  # lives as long as the process
 
 
-def declare(operation: str, a: str, b: str, *ports: str) -> int:
+def declare(operation: str, a: str, b: str, *ports: str, operator: str = "") -> int:
     """How the values of _native.run() make up a call of libcoda's operation; gives a handle.
 
     a, b: the name of a value, with "transposed", "pair", "rows", "contraction" or "halves" before
     it where it is more than a matrix, and "either" where GPU kernels take both majors (a copy
     stands in for a column-major tensor elsewhere); "" where the operation has no operands. A port
-    is "name", or "port=name" where Python has another name for the port.
+    is "name", or "port=name" where Python has another name for the port. operator: that makes the
+    call, where it has another name than the operation.
     """
-    names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
-    names.update(zip(("B.first", "B.second"), names["B"].split("/")))
+    names = {"A": a.split(" ")[-1], "B": b.split(" ")[-1]}
+    names |= zip(("B.first", "B.second"), names["B"].split("/"))
     names |= {port.partition("=")[0]: port.partition("=")[2] for port in ports if "=" in port}
+    known = DECLARED.setdefault(operator or operation, Declared(operation, {}))
+    known.names.update(names)
     return _native.declare(operation, a, b, *ports)
 
 
 def define(
     schema: str,
     kernel: Callable[..., Any],
-    fake: Callable[..., Any],
     save: Callable[..., None] | None = None,
     backward: Callable[..., Any] | None = None,
 ) -> torch._ops.OpOverload:
-    """Registers an operator: kernel for CPU and CUDA, fake kernel, and gradient where it has one
-    (autograd.differentiable says what save and backward do)."""
+    """Registers an operator: its kernel for CPU and CUDA and, with calls of libcoda that do
+    nothing, as fake kernel; and its gradient where it has one (autograd.differentiable says what
+    save and backward do)."""
     name = schema[: schema.index("(")]
     LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     operator: torch._ops.OpOverload = getattr(torch.ops.coda, name).default
@@ -75,10 +78,13 @@ def define(
 
     def run_fake(*values: Any) -> Any:
         refuse_devices(name, arguments, values)
+        before = _native.pretend(True)
         try:
-            return fake(*values)
+            return kernel(*values)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise explain(name, arguments, values, error) from error
+        finally:
+            _native.pretend(before)
 
     def refuse(*values: Any) -> Any:
         refuse_layout(name, arguments, values)
