@@ -49,26 +49,40 @@ std::string choices_text(const trace::Derived& derived, const ProgramView& forwa
   return text;
 }
 
+// The headers of coda, and where a type is the author's own, the author's.
+std::string includes_of(const trace::Graph& graph, const catalogue::Operation& operation) {
+  const bool turns = std::ranges::any_of(graph.nodes, [](const trace::Node& node) {
+    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
+  });
+  const auto is_own = [](const std::string& type) { return !type.starts_with("coda::"); };
+  const bool own = std::ranges::any_of(graph.facts, [&](const trace::PortFacts& facts) {
+    return (facts.reduction != nullptr && is_own(facts.reduction->type)) ||
+           (facts.finish != nullptr && is_own(facts.finish->type));
+  });
+  std::string text = "#pragma once\n";
+  if (turns) text += "#include <coda/program/angle.h>\n";
+  text += "#include <coda/program/program.h>\n";
+  if (own) text += fmt::format("\n#include \"{}.h\"\n", operation.name);
+  return text;
+}
+
 }  // namespace
 
 std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
-                         const std::string& name) {
+                         const catalogue::Operation& operation) {
   const std::string runs =
       derived.accumulator == "forward"
           ? "It runs in the epilogue of the forward GEMM, made again."
           : fmt::format("It runs in the epilogue of the GEMM whose result is {}.",
                         derived.accumulator);
-  trace::PrintOptions print{
-      trace::camel_case(derived.graph.program.name),
-      fmt::format("The gradient of {}, derived from its program.\n{}", name, runs),
+  const trace::PrintOptions print{
+      trace::camel_case(operation.name + "_backward"),
+      fmt::format("The gradient of {}, derived from its program.\n{}", operation.name, runs),
       comments_of(derived, forward)};
-  const bool turns = std::ranges::any_of(derived.graph.nodes, [](const trace::Node& node) {
-    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
-  });
-  return fmt::format(
-      "{}#include \"coda/program/program.h\"\n\nnamespace coda {{\n\n{}{}\n}}  // namespace coda\n",
-      turns ? "#include \"coda/program/angle.h\"\n" : "", choices_text(derived, forward),
-      trace::print_cpp(derived.graph, print));
+  trace::Graph graph = derived.graph;
+  graph.program.name = operation.name + "_backward";  // as its file has to be called
+  return fmt::format("{}\n{}{}", includes_of(graph, operation), choices_text(derived, forward),
+                     trace::print_cpp(graph, print));
 }
 
 }  // namespace coda::tools

@@ -2,12 +2,13 @@
 #pragma once
 #include <string>
 
+#include "coda/catalogue/operation.h"
 #include "coda/trace/derive.h"
 
 namespace coda::tools {
 
-// forward: the program that it was derived from, called `name`.
+// forward: the operation's program that it was derived from.
 std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
-                         const std::string& name);
+                         const catalogue::Operation& operation);
 
 }  // namespace coda::tools

@@ -31,6 +31,8 @@ struct Explanation {
 trace::Instance usual_instance(const ProgramView& program, const std::vector<std::string>& with,
                                const std::vector<std::string>& without);
 
+std::string port_list(const ProgramView& program);  // names, for messages
+
 // kernels: those compiled for the program, from which one is chosen; none: any tile.
 Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kernels,
                     const trace::TrafficShape& shape, const Gpu& gpu, plan::Regime regime);

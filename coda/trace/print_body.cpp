@@ -18,8 +18,8 @@ std::string literal(double value, Element element) {
   if (element == Element::kMask) return value != 0 ? "true" : "false";
   if (element == Element::kInteger) return fmt::format("{}", static_cast<int64_t>(value));
   if (std::isinf(value)) {
-    return value < 0 ? "-stdlib::numeric_limits<float>::infinity()"
-                     : "stdlib::numeric_limits<float>::infinity()";
+    return value < 0 ? "-coda::stdlib::numeric_limits<float>::infinity()"
+                     : "coda::stdlib::numeric_limits<float>::infinity()";
   }
   std::string text = fmt::format("{}", static_cast<float>(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
