@@ -50,7 +50,7 @@ void derive_one(const catalogue::Operation& operation, const DeriveCommand& comm
   }
   const trace::Graph forward = variant.trace(instance);
   const trace::Derived derived = trace::derive(forward, command.options);
-  fmt::print("{}", derived_text(derived, forward.program, operation));
+  fmt::print("{}", derived_text(derived, forward, operation));
 }
 
 void run_derive(const DeriveCommand& command) {

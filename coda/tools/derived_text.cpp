@@ -30,7 +30,7 @@ std::map<std::string, std::string> comments_of(const trace::Derived& derived,
   return comments;
 }
 
-std::string choices_text(const trace::Derived& derived, const ProgramView& forward) {
+std::string choices_text(const trace::Derived& derived, const trace::Graph& forward) {
   std::string text = "// Saved against recomputed:\n";
   for (const trace::SavedValue& value : derived.saved) {
     text += fmt::format("//   {}: {}·M·N bytes, {}\n", value.port,
@@ -43,9 +43,20 @@ std::string choices_text(const trace::Derived& derived, const ProgramView& forwa
     text += fmt::format(
         "//   or, with --accumulator-is forward, no bytes: the GEMM again, 2·M·N·K·{} "
         "operations\n",
-        forward.accumulators);
+        forward.program.accumulators);
   }
   text += fmt::format("//   everything else is computed from these and the ports again.\n");
+  for (size_t i = 0; i < forward.facts.size() && !derived.saved.empty(); ++i) {
+    const auto& reduction = forward.facts[i].reduction;
+    const std::string& name = forward.program.ports[i].name;
+    const bool compares = reduction != nullptr && reduction->type == "coda::Max" &&
+                          std::ranges::count(derived.graph.program.ports, name, &PortView::name) > 0;
+    if (!compares) continue;
+    text += fmt::format(
+        "// The element that {} is the maximum of is found among values that were rounded when\n"
+        "// they were saved: --accumulator-is forward compares them as they were.\n",
+        name);
+  }
   return text;
 }
 
@@ -68,7 +79,7 @@ std::string includes_of(const trace::Graph& graph, const catalogue::Operation& o
 
 }  // namespace
 
-std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
+std::string derived_text(const trace::Derived& derived, const trace::Graph& forward,
                          const catalogue::Operation& operation) {
   const std::string runs =
       derived.accumulator == "forward"
@@ -78,7 +89,7 @@ std::string derived_text(const trace::Derived& derived, const ProgramView& forwa
   const trace::PrintOptions print{
       trace::camel_case(operation.name + "_backward"),
       fmt::format("The gradient of {}, derived from its program.\n{}", operation.name, runs),
-      comments_of(derived, forward)};
+      comments_of(derived, forward.program)};
   trace::Graph graph = derived.graph;
   graph.program.name = operation.name + "_backward";  // as its file has to be called
   return fmt::format("{}\n{}{}", includes_of(graph, operation), choices_text(derived, forward),

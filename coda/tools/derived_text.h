@@ -7,8 +7,8 @@
 
 namespace coda::tools {
 
-// forward: the operation's program that it was derived from.
-std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
+// forward: the graph of the operation that it was derived from.
+std::string derived_text(const trace::Derived& derived, const trace::Graph& forward,
                          const catalogue::Operation& operation);
 
 }  // namespace coda::tools

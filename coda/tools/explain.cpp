@@ -149,6 +149,7 @@ Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kerne
 
   const Choice choice = fastest(candidates(kernels, program), program, problem, gpu, regime);
   const kernel::TileConfig& tile = choice.kernel.config;
+  result.config = tile;
   result.tile = plan::config_name(tile);
   result.threads = kernel::kThreads;
   result.registers = kConsumerRegisters;

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "coda/tools/check_case.h"
+#include "coda/tools/meaning.h"
 #include "coda/trace/evaluate.h"
 
 namespace coda::tools {
@@ -21,27 +19,6 @@ double tolerance(const std::string& operation, const Arrays& in) {
   const bool gelu = operation.starts_with("linear_swiglu") && in.contains("activation") &&
                     (in.at("activation")(0, 0) == 1 || in.at("activation")(0, 0) == 2);
   return gelu ? 0x1p-22 : 0x1p-40;
-}
-
-// Of the largest difference, in units of the largest value (at least 1).
-std::string difference(const Array& graph, const Array& formula, double allowed) {
-  if (graph.rows != formula.rows || graph.columns != formula.columns) {
-    return fmt::format("the graph gives [{}, {}], the formula [{}, {}]", graph.rows, graph.columns,
-                       formula.rows, formula.columns);
-  }
-  double largest = 1;
-  for (const double x : formula.values) {
-    if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
-  }
-  for (int64_t i = 0; i < graph.rows; ++i) {
-    for (int64_t j = 0; j < graph.columns; ++j) {
-      const double a = graph(i, j), b = formula(i, j);
-      const bool same =
-          a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= allowed * largest;
-      if (!same) return fmt::format("[{}, {}]: the graph gives {}, the formula {}", i, j, a, b);
-    }
-  }
-  return "";
 }
 
 trace::Instance instance_of(const Case& c) { return {c.given, c.numbers}; }
