@@ -91,7 +91,8 @@ constexpr Hint kHints[] = {
      "a tile offers accumulator, load, store, reduce, row, column, segment, choice, given, lookup, "
      "group_sum and head_dim"},
     {"does not name a (template )?type|no template named|no type named",
-     "ports: PerRow PerColumn PerElement Scalar Choice PerRowFrom PerHead PairTable Store RowReduce "
+     "ports: PerRow PerColumn PerElement Scalar Choice PerRowFrom PerHead PairTable Store "
+     "RowReduce "
      "ColumnReduce, and around them Optional and Paired, all in namespace coda"},
     {"no match for .operator[-+*/]?=.|no viable overloaded|discards qualifiers",
      "a value over rows, over columns or over elements stays what it is: give a result a name of "

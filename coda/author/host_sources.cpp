@@ -120,9 +120,9 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
       program.cases.empty() ? "coda::author::Cases{}" : fmt::format("{}_cases()", program.name);
   const std::string formula =
       program.formula.empty() ? "nullptr" : fmt::format("&{}_formula", program.name);
-  const std::string operation = fmt::format("operation<{}>(\"{}\", \"{}\", {}, {}{})",
-                                            fmt::join(types, ", "), program.name,
-                                            program.argument, formula, cases, gpu);
+  const std::string operation =
+      fmt::format("operation<{}>(\"{}\", \"{}\", {}, {}{})", fmt::join(types, ", "), program.name,
+                  program.argument, formula, cases, gpu);
   return text + shown_function(program, operation, simulated);
 }
 
@@ -130,11 +130,11 @@ std::string planned_source(std::span<const ProgramFiles> programs) {
   std::string text = "#include \"coda/author/planned.h\"\n";
   for (const ProgramFiles& program : programs) {
     text += include(program.program) + include(program.kernels);
-    text += shown_function(program,
-                           fmt::format("planned_operation<{}>(\"{}\", \"{}\")",
-                                       fmt::join(instances(program), ", "), program.name,
-                                       program.argument),
-                           "");
+    text += shown_function(
+        program,
+        fmt::format("planned_operation<{}>(\"{}\", \"{}\")", fmt::join(instances(program), ", "),
+                    program.name, program.argument),
+        "");
   }
   return text;
 }

@@ -17,8 +17,7 @@ void check_names(const ProgramView& program) {
   std::set<std::string> known;
   for (const PortView& port : program.ports) {
     const auto fail = [&](const char* reason) {
-      throw Error(
-          fmt::format("{}: port_names: '{}' {}", program.name, port.name, reason));
+      throw Error(fmt::format("{}: port_names: '{}' {}", program.name, port.name, reason));
     };
     if (!std::regex_match(port.name, std::regex("[A-Za-z_][A-Za-z0-9_]*"))) {
       fail("is no name: expected letters, digits and underscores, as the member is called");

@@ -50,7 +50,8 @@ void fail_kernels(const ProgramView& program) {
   const auto of = [&](const PortCost& cost) {
     return too_many ? cost.registers : cost.shared_bytes;
   };
-  std::ranges::sort(costs, {}, [&](const PortCost& cost) { return std::tuple(-of(cost), cost.port); });
+  std::ranges::sort(costs, {},
+                    [&](const PortCost& cost) { return std::tuple(-of(cost), cost.port); });
   std::string list;
   for (const PortCost& cost : costs) {
     if (of(cost) == 0) continue;

@@ -61,8 +61,8 @@ void run_derive(const DeriveCommand& command) {
 }  // namespace
 
 void add_derive(CLI::App& app, int&) {
-  CLI::App* command =
-      app.add_subcommand("derive", "The backward program of an operation or own program, printed as C++");
+  CLI::App* command = app.add_subcommand(
+      "derive", "The backward program of an operation or own program, printed as C++");
   auto options = std::make_shared<DeriveCommand>();
   const auto names = [&](const char* option, std::vector<std::string>& to, const char* text) {
     command->add_option(option, to, text)->delimiter(',');

@@ -49,8 +49,9 @@ std::string choices_text(const trace::Derived& derived, const trace::Graph& forw
   for (size_t i = 0; i < forward.facts.size() && !derived.saved.empty(); ++i) {
     const auto& reduction = forward.facts[i].reduction;
     const std::string& name = forward.program.ports[i].name;
-    const bool compares = reduction != nullptr && reduction->type == "coda::Max" &&
-                          std::ranges::count(derived.graph.program.ports, name, &PortView::name) > 0;
+    const bool compares =
+        reduction != nullptr && reduction->type == "coda::Max" &&
+        std::ranges::count(derived.graph.program.ports, name, &PortView::name) > 0;
     if (!compares) continue;
     text += fmt::format(
         "// The element that {} is the maximum of is found among values that were rounded when\n"

@@ -54,7 +54,8 @@ void run_explain(const ExplainOptions& options) {
 
 void add_explain(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand(
-      "explain", "What an operation or own program computes and costs: formula, bytes, predicted time");
+      "explain",
+      "What an operation or own program computes and costs: formula, bytes, predicted time");
   auto options = std::make_shared<ExplainOptions>();
   command
       ->add_option("operation", options->operation,

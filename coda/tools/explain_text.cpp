@@ -59,8 +59,8 @@ std::string explanation_text(const Explanation& e, const trace::TrafficShape& sh
   std::string text = fmt::format("the program, M = {}, N = {}, K = {}:\n{}\n", shape.M, shape.N,
                                  shape.K, trace::print_formula(trace::recognise(e.graph)));
   terminal::Table table({{"port"}, {"kind"}, {"shape"}, {"type"}, {"use"}, {"bytes"}, {"on chip"}});
-  table.add({"A, B", "operands", "", dtype_name(operand), "in",
-             bytes_text(e.traffic.operand_bytes), ""});
+  table.add(
+      {"A, B", "operands", "", dtype_name(operand), "in", bytes_text(e.traffic.operand_bytes), ""});
   const auto costs = author::port_costs(e.graph.program, e.config);
   for (const trace::PortTraffic& port : e.traffic.ports) {
     table.add({port.name, port.kind, port.shape, port.type, port.input ? "in" : "out",

@@ -14,8 +14,7 @@ class Meaning {
   Meaning(const catalogue::Operation& operation, const catalogue::Variant& variant, const Case& c);
 
   reference::Arrays exact(const reference::Arrays& in) const;  // fp64
-  reference::Arrays unfused(const reference::Arrays& in,
-                            const reference::Rounding& rounding) const;
+  reference::Arrays unfused(const reference::Arrays& in, const reference::Rounding& rounding) const;
 
   // Of an author's formula and the program's graph, both in fp64: the first output in which they
   // differ, or nothing.

@@ -277,10 +277,9 @@ Arrays Evaluation::outputs() {
       continue;
     }
     const bool rows = view.kind == PortKind::kRowReduce;
-    const auto states =
-        reduced(*graph_.facts[p].reduction, *output->lift, arrays, rows,
-                segments_of(in_, rows ? "segments.N" : "segments.M"), view.partial_width,
-                unfused_ != nullptr);
+    const auto states = reduced(*graph_.facts[p].reduction, *output->lift, arrays, rows,
+                                segments_of(in_, rows ? "segments.N" : "segments.M"),
+                                view.partial_width, unfused_ != nullptr);
     for (size_t k = 0; k < states.size(); ++k) {
       result[states.size() == 1 ? view.name : fmt::format("{}.{}", view.name, k)] = states[k];
     }

@@ -128,8 +128,8 @@ BodyPrinter::Text BodyPrinter::expression(int i, int indent) {
     case NodeKind::kArgument: return {fmt::format("x{}", node.member), kPrimary};
   }
   if (turn) {
-    const std::string call =
-        fmt::format("coda::rotation({}, {})", operand(node.operand[0], 0), operand(node.operand[1], 0));
+    const std::string call = fmt::format("coda::rotation({}, {})", operand(node.operand[0], 0),
+                                         operand(node.operand[1], 0));
     const char* part = node.function == Function::kCosine ? "cosine" : "sine";
     return {fmt::format("{}.{}", grouped(call, "turn", indent), part), kPrimary};
   }

@@ -46,7 +46,8 @@ TEST(Inspect, NamesBothLinesOfAnOutputThatIsWrittenTwice) {
 }
 
 TEST(Inspect, RefusesPortsThatAreNotTheProgramsOwn) {
-  expect_parts(message_of<UsesAnothersPort>(), {"inspected_programs.h:", "no member of the program"});
+  expect_parts(message_of<UsesAnothersPort>(),
+               {"inspected_programs.h:", "no member of the program"});
   expect_parts(message_of<CopiesPort>(), {"no member of the program", "not copies"});
   expect_parts(message_of<StoresToACopy>(), {"no member of the program"});
   expect_parts(message_of<AsksForAnothersPort>(), {"no member of the program"});
