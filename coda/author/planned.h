@@ -1,4 +1,4 @@
-// An author's program without anything that runs it: its graphs, and which kernels a GPU would have.
+// An author's program without anything that runs it: its graphs, and the kernels a GPU would have.
 // Included by sources that compile_host.cpp writes for `coda explain` and `coda derive`.
 #pragma once
 #include "coda/author/kernels.h"

@@ -10,8 +10,8 @@
 
 namespace coda::reference {
 
-// What tile.row() and tile.column() give for row or column i of the whole: they count from the begin
-// of its segment.
+// What tile.row() or tile.column() gives for row or column i of the whole: they count from the
+// begin of its segment.
 inline int64_t place_in_segment(int64_t i, const std::vector<int64_t>& segments) {
   for (const int64_t size : segments) {
     if (i < size) return i;

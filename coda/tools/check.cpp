@@ -23,7 +23,7 @@ using catalogue::Variant;
 using reference::Arrays;
 
 constexpr uint64_t kFreshInstance = 1000000;  // beyond those that yardsticks are drawn from
-constexpr int64_t kMostWork = 4000000;        // of a case in which graph and formula are compared
+constexpr int64_t kMostWork = 16000000;       // of a case in which graph and formula are compared
 
 reference::Rounding unfused_rounding(const Variant& variant, reference::Accumulation sums) {
   std::map<std::string, DType> types;

@@ -1,4 +1,4 @@
-"""`coda new`, `check`, `explain`, `derive` and `bench` on programs of one's own, and what they refuse."""
+"""`coda new`, `check`, `explain`, `derive` and `bench` on own programs, and what they refuse."""
 
 import os
 import re
@@ -119,7 +119,9 @@ def check_missing_files(folder: Path) -> None:
     (folder / "empty").mkdir()
     expect(run("check", "empty", folder=folder, status=BAD_USE).stderr, "expected a program")
     (folder / "empty/left_formula.h").write_text("int left_formula();\n")
-    expect(run("check", "empty", folder=folder, status=BAD_USE).stderr, "although there is a formula")
+    expect(
+        run("check", "empty", folder=folder, status=BAD_USE).stderr, "although there is a formula"
+    )
     (folder / "nameless.h").write_text("struct Nameless {};\n")
     (folder / "nameless_formula.h").write_text("int another();\n")
     said = run("check", "nameless.h", folder=folder, status=BAD_USE).stderr
@@ -146,7 +148,9 @@ def check_derive(folder: Path) -> None:
     expect(text, "struct BiasGeluBackward {", "coda::ColumnReduce<coda::Sum> dbias;")
     (folder / "bias_gelu_backward.h").write_text(text)
     said = run("check", "bias_gelu_backward.h", "--cases", "12", folder=folder).stdout
-    expect(said, "12 passed, 0 failed", "no formula was there", "write bias_gelu_backward_formula.h")
+    expect(
+        said, "12 passed, 0 failed", "no formula was there", "write bias_gelu_backward_formula.h"
+    )
 
 
 def check_room_on_chip(folder: Path) -> None:
