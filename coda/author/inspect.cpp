@@ -31,7 +31,7 @@ std::vector<trace::Instance> instances_of(const ProgramView& program) {
   const trace::Instance everything = trace::everything(program);
   std::vector<trace::Instance> result{everything, {}};
   for (const PortView& port : program.ports) {
-    for (int choice = 1; choice < port.choices; ++choice) {
+    for (int choice = 0; choice < port.choices; ++choice) {
       result.push_back(everything);
       result.back().numbers[port.name] = choice;
     }
