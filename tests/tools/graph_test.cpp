@@ -12,7 +12,6 @@
 namespace coda::tools {
 namespace {
 
-using reference::Array;
 using reference::Arrays;
 
 // Programs write √½ and √(8/π) as fp32 numbers: relative errors up to 2^-24, which the functions
