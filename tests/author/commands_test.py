@@ -195,7 +195,7 @@ MISUSE = {
     "check my_program --backend tpu": "no backend 'tpu'",
     "check my_program --seeds 3": "expected --backend sim",
     "check my_program --isa sse": "sse",
-    "bench my_program --backend sim": "knows no times",
+    "bench my_program --backend tpu": "no backend 'tpu'",
     "new": "name is required",
 }
 
