@@ -9,6 +9,7 @@
 
 #include "coda/author/diagnostics.h"
 #include "coda/author/host_sources.h"
+#include "coda/author/inspect.h"
 #include "coda/author/process.h"
 #include "coda/author/toolchain.h"
 #include "coda/core/error.h"
@@ -60,6 +61,10 @@ class BuildPlan {
 
   Build make(std::span<const ProgramFiles> programs, const HostTargets& targets) {
     build_.programs = programs;
+    if (!targets.cpu) {
+      compile(write("planned", planned_source(programs)), {"-O0"});
+      return std::move(build_);
+    }
     const std::string epilogues = write("epilogues", epilogues_source(programs));
     for (const std::vector<std::string>& flags : toolchain_.isas) compile(epilogues, flags);
     for (const ProgramFiles& program : programs) {
@@ -155,6 +160,7 @@ LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const std::string& n
                     "it again",
                     find_headers().string()));
   }
+  for (const catalogue::Variant& variant : operation().variants) inspect(variant);
 }
 
 std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,

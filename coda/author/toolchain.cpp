@@ -38,7 +38,8 @@ std::string find_in_path(const std::string& name) {
 }
 
 constexpr const char* kWithoutCompiler =
-    "the catalogue's operations need none (coda list, check, bench, train); own programs do";
+    "the catalogue's operations need none (coda list, explain, derive, check, bench, train); own "
+    "programs do";
 
 std::string find_compiler() {
   if (const char* asked = std::getenv("CXX"); asked != nullptr && *asked != '\0') {
