@@ -10,7 +10,8 @@ namespace coda {
 
 // A kernel by the names that C++ has for its parts.
 struct KernelSource {
-  std::filesystem::path program;  // the header that defines it
+  std::filesystem::path program;  // the header that defines it; none: `text` does
+  std::string text = {};
   std::string type;               // "::ScaledRelu<coda::bf16>"
   std::string operand;            // "coda::bf16" or "coda::fp16"
   int tile = 1;                   // place in kernel::kTileConfigs
