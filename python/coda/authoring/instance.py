@@ -26,7 +26,7 @@ def finished(reduction: str, partials: Tensor, count: int) -> Tensor:
         return partials.new_full((count,), -torch.inf)
     if reduction == "Max":
         return partials.amax(0)
-    state = partials.view(-1, count, 2)  # the largest, and the sum of exp(value - the largest)
+    state = partials.view(partials.shape[0], count, 2)  # the largest, and the sum of exp(value - the largest)
     return torch.logsumexp(state[..., 0] + state[..., 1].log(), 0)
 
 

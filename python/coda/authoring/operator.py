@@ -22,6 +22,17 @@ from coda.operators.variants import NAMES, nothing
 LIBRARY = torch.library.Library("coda_programs", "DEF")  # lives as long as the process
 
 
+Returned = Tensor | tuple[Tensor, ...]  # as PyTorch takes it from a kernel: one is no tuple
+
+
+def as_returned(tensors: list[Tensor]) -> Returned:
+    return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+
+def as_tuple(returned: Returned) -> tuple[Tensor, ...]:
+    return (returned,) if isinstance(returned, Tensor) else tuple(returned)
+
+
 class Operator:
     """Of one program. keeps: whether its backward pass reads the accumulators; recompute: whether
     it then makes them again."""
@@ -111,7 +122,7 @@ class Operator:
         return operands[0], operands[1] if self.weights == 1 else tuple(operands[1:])
 
     # Forward.
-    def run(self, *values: Any) -> tuple[Tensor, ...]:
+    def run(self, *values: Any) -> Returned:
         operands, ports, (keep,) = self.split(values)
         x, columns = operands[0], operands[1].shape[0]
         instance = self.instance(x.dtype, ports)
@@ -136,9 +147,9 @@ class Operator:
             if output.kind.reduction:
                 count = x.shape[0] if output.kind.rows else columns
                 outputs[i] = finished(output.kind.reduction, outputs[i], count)
-        return (*outputs, *kept)
+        return as_returned([*outputs, *kept])
 
-    def fake(self, *values: Any) -> tuple[Tensor, ...]:
+    def fake(self, *values: Any) -> Returned:
         operands, ports, (keep,) = self.split(values)
         x, rows, columns = operands[0], operands[0].shape[0], operands[1].shape[0]
         instance = self.instance(x.dtype, ports)
@@ -153,10 +164,11 @@ class Operator:
             x.new_empty((rows, columns), dtype=instance.kept) if keep else nothing(x)
             for _ in self.kept
         ]
-        return (*outputs, *kept)
+        return as_returned([*outputs, *kept])
 
     # Backward.
-    def save(self, ctx: Any, output: tuple[Tensor, ...], given: Any) -> None:
+    def save(self, ctx: Any, returned: Returned, given: Any) -> None:
+        output = as_tuple(returned)
         operands, ports, _ = self.split(tuple(given))
         count = len(self.graph.outputs)
         instance = self.instance(operands[0].dtype, ports)
@@ -191,7 +203,9 @@ class Operator:
         values = rest[len(self.graph.arguments) :]
         values += [None] * (count + self.weights - len(values))
         wanted = self.wanted(ctx.needs)
-        made = self.backward_operator(*operands, *ports, *values, *gradients[:count], wanted)
+        made = as_tuple(
+            self.backward_operator(*operands, *ports, *values, *gradients[:count], wanted)
+        )
         needs = ctx.needs
         dx, dweights = self.operand_gradients(operands, list(made[: self.weights]), needs)
         result: list[Any] = [dx, *dweights]
@@ -219,7 +233,7 @@ class Operator:
                 dweights[i] = part
         return dx, dweights
 
-    def run_backward(self, *values: Any) -> tuple[Tensor, ...]:
+    def run_backward(self, *values: Any) -> Returned:
         operands, ports, rest = self.split(values)
         *tensors, wanted = rest
         graph = self.graph
@@ -231,9 +245,9 @@ class Operator:
         given |= {f"d{name}": gradient for name, gradient in zip(names, gradients)}
         came = tuple(gradient is not None for gradient in gradients)
         instance = self.instance(x.dtype, ports)
-        made = dict(zip(self.gradient_names(), self.fake_backward(*values)))
+        made = dict(zip(self.gradient_names(), self.empty_gradients(values)))
         if not any(came):
-            return tuple(gradient.zero_() for gradient in made.values())
+            return as_returned([gradient.zero_() for gradient in made.values()])
         program = instance.backward(came, tuple(wanted), self.contracts)
         partials: dict[str, Tensor] = {}
         for argument in graph.arguments:
@@ -252,13 +266,16 @@ class Operator:
         for name, gradient in made.items():
             if name not in program.writes:
                 gradient.zero_()  # of what no output depends on, and of what is not wanted
-        return tuple(made.values())
+        return as_returned(list(made.values()))
 
     def finish_gradient(self, partials: Tensor, gradient: Tensor) -> None:
         sums = finished("Sum", partials, partials.shape[1])
         gradient.copy_((sums if gradient.numel() == sums.numel() else sums.sum()).view_as(gradient))
 
-    def fake_backward(self, *values: Any) -> tuple[Tensor, ...]:
+    def fake_backward(self, *values: Any) -> Returned:
+        return as_returned(self.empty_gradients(values))
+
+    def empty_gradients(self, values: tuple[Any, ...]) -> list[Tensor]:
         operands, ports, rest = self.split(values)
         x, wanted = operands[0], rest[-1]
         whole = (x.shape[0], operands[1].shape[0])
@@ -266,4 +283,4 @@ class Operator:
         for port, want in zip(ports, wanted[1:]):
             made.append(torch.empty_like(port, memory_format=torch.contiguous_format)
                         if want else nothing(x))  # fmt: skip
-        return tuple(made)
+        return made

@@ -42,9 +42,9 @@ class Program:
             OPERATORS[key] = Operator(self.graph, keeps, recompute)
         self._keeps = bool(OPERATORS[key].kept)
         self._operator = OPERATORS[key].operator
-        self._defaults = {
-            a.name: a.default for a in self.graph.arguments if a.default is not NO_DEFAULT
-        }
+        self._names = [argument.name for argument in self.graph.arguments]
+        self._outputs = self.graph.names()
+        self._has_scalars = any(argument.is_scalar for argument in self.graph.arguments)
 
     def _derived(self) -> "_native.Program":
         everything = [not argument.is_integer for argument in self.graph.arguments]
@@ -70,35 +70,51 @@ class Program:
         return f"<coda.program {self.graph.described()}>"
 
     def __call__(self, x: Tensor, *values: Any, **named: Any) -> Any:
-        count = self.graph.accumulators
-        if len(values) < count:
-            raise TypeError(
-                f"{self.graph.name}: expected x and {count} weight{'s' * (count > 1)} by place, got "
-                f"{1 + len(values)} tensors; it is {self.graph.described()}"
-            )
-        tensors: list[Any] = [x, *values[:count]]
-        for argument in bound(self.graph, values[count:], named, self._defaults):
-            tensors.append(argument)
+        by_place = len(values) - self.graph.accumulators
+        if self._has_scalars or by_place < 0 or by_place + len(named) != len(self._names):
+            tensors = [x, *bound(self.graph, values, named)]
+        else:  # the same, without looking at every value
+            tensors = [x, *values]
+            try:
+                for name in self._names[by_place:]:
+                    tensors.append(named[name])
+            except KeyError:
+                tensors = [x, *bound(self.graph, values, named)]
         keep = False
         if self._keeps and torch.is_grad_enabled():
             for tensor in tensors:
                 if isinstance(tensor, Tensor) and tensor.requires_grad:
                     keep = True
-        outputs = self._operator(*tensors, keep)
-        made = len(self.graph.outputs)
-        return outputs[:made] if made > 1 else outputs[0]
+                    break
+        try:
+            outputs = self._operator(*tensors, keep)
+        except (RuntimeError, TypeError, ValueError):
+            bound(self.graph, values, named)  # says it better where a value is no tensor
+            raise
+        if isinstance(outputs, Tensor):
+            return outputs
+        count = len(self._outputs)
+        return outputs[:count] if count > 1 else outputs[0]
 
 
-def bound(
-    graph: Graph, values: tuple[Any, ...], named: dict[str, Any], defaults: dict[str, Any]
-) -> list[Any]:
-    """The operator's values for the function's arguments, in their order."""
+def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """The operator's values for weights and arguments, in their order."""
+    count = graph.accumulators
+    if len(values) < count:
+        raise TypeError(
+            f"{graph.name}: expected x and {count} weight{'s' * (count > 1)} by place, got "
+            f"{1 + len(values)} tensors; it is {graph.described()}"
+        )
+    result: list[Any] = list(values[:count])
+    values = values[count:]
     if len(values) > len(graph.arguments):
         raise TypeError(
             f"{graph.name}: expected {len(graph.arguments)} arguments behind the weights, got "
             f"{len(values)}; it is {graph.described()}"
         )
-    result: list[Any] = []
+    for weight in result:
+        if not isinstance(weight, Tensor):
+            raise TypeError(f"{graph.name}: expected a weight [N, K], got {weight!r}")
     used = 0
     for i, argument in enumerate(graph.arguments):
         name = argument.name
@@ -109,8 +125,8 @@ def bound(
         elif name in named:
             value = named[name]
             used += 1
-        elif name in defaults:
-            value = defaults[name]
+        elif argument.default is not NO_DEFAULT:
+            value = argument.default
         else:
             raise TypeError(
                 f"{graph.name}: {argument.described()} is missing; it is {graph.described()}"
