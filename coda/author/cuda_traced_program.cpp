@@ -3,11 +3,12 @@
 #include <cuda.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "coda/author/runtime_kernel.h"
-#include "coda/author/tile_facts.h"
+#include "coda/author/traced_kernel.h"
 #include "coda/author/traced_program.h"
 #include "coda/core/error.h"
 #include "coda/plan/cuda.h"
@@ -17,27 +18,12 @@
 namespace coda::author {
 namespace {
 
-// kernel::Arguments: maps of A, of B for two accumulators, of ports, each for four segments; then
-// the program, the grid and the workspace.
-constexpr size_t kOperandMaps = 3 * kMaxSegments;
-static_assert(sizeof(CUtensorMap) == 128 && alignof(CUtensorMap) == 64);
-static_assert(alignof(kernel::Grid) == 8 && sizeof(kernel::Grid) % 8 == 0 &&
-              alignof(kernel::Workspace) == 8);
-
-struct ArgumentLayout {
-  size_t program, grid, bytes;
-
-  explicit ArgumentLayout(const ProgramView& view) {
-    program = (kOperandMaps + view.ports.size() * kMaxSegments) * sizeof(CUtensorMap);
-    grid = program + program_bytes(view);
-    const size_t end = grid + sizeof(kernel::Grid) + sizeof(kernel::Workspace);
-    bytes = (end + alignof(CUtensorMap) - 1) / alignof(CUtensorMap) * alignof(CUtensorMap);
-  }
-};
+constexpr size_t kMap = ArgumentLayout::kMapBytes;
+static_assert(sizeof(CUtensorMap) == kMap);
 
 constexpr size_t kMostBytes = 16384;
-static_assert((kOperandMaps + kMaxPorts * kMaxSegments) * sizeof(CUtensorMap) +
-                  kMaxPorts * sizeof(Store<float>) + sizeof(kernel::Grid) + 128 <=
+static_assert((ArgumentLayout::kOperandMaps + kMaxPorts * kMaxSegments) * kMap +
+                  kMaxPorts * sizeof(Store<float>) + sizeof(kernel::Grid) + kMap <=
               kMostBytes);
 
 class LaunchArguments {
@@ -57,7 +43,7 @@ class LaunchArguments {
       const bool store = port.kind == PortKind::kStore;
       if (!store && port.kind != PortKind::kPerElement) continue;
       const TensorView& view = port.view[0];
-      encode(kOperandMaps + i * kMaxSegments,
+      encode(ArgumentLayout::kOperandMaps + i * kMaxSegments,
              {view.data, view.dtype, view.columns, view.rows, view.ld * view.element_bytes,
               config.sub_columns, store ? 16 : 64});
     }
@@ -73,8 +59,7 @@ class LaunchArguments {
             box_lines};
   }
   void encode(size_t place, const plan::MapRequest& request) {
-    cuda::encode_tensor_map(*reinterpret_cast<CUtensorMap*>(bytes_ + place * sizeof(CUtensorMap)),
-                            request);
+    cuda::encode_tensor_map(*reinterpret_cast<CUtensorMap*>(bytes_ + place * kMap), request);
   }
 
   alignas(CUtensorMap) std::byte bytes_[kMostBytes] = {};
@@ -103,8 +88,6 @@ class TracedGpuProgram {
     using Function = void (*)(const plan::LaunchRequest&, const void*);
     return std::array<Function, sizeof...(kTile)>{&launch<kTile>...};
   }
-  KernelSource source_of(const ProgramText& text, const ProgramView& view, DType operand,
-                         const TileFacts& facts) const;
   // The fastest of the tiles whose kernels have registers enough on the device.
   const plan::KernelEntry& choose(const ProgramView& view, const plan::LaunchRequest& request,
                                   const cuda::Target& target);
@@ -125,7 +108,7 @@ TracedGpuProgram::TracedGpuProgram(const ProgramText& text, const ProgramView& v
   for (const TileFacts& facts : choose_tiles(view, combines_states)) {
     const kernel::TileConfig tile = kernel::kTileConfigs[facts.tile];
     kernels_.at(static_cast<size_t>(facts.tile)) =
-        std::make_unique<RuntimeKernel>(source_of(text, view, operand, facts),
+        std::make_unique<RuntimeKernel>(traced_kernel(text, view, operand, facts),
                                         tile.cluster_rows * tile.cluster_columns,
                                         facts.shared_bytes);
     entries_.push_back({.operand = operand,
@@ -136,24 +119,6 @@ TracedGpuProgram::TracedGpuProgram(const ProgramText& text, const ProgramView& v
                         .slice_space = {},
                         .launch = functions.at(static_cast<size_t>(facts.tile))});
   }
-}
-
-KernelSource TracedGpuProgram::source_of(const ProgramText& text, const ProgramView& view,
-                                         DType operand, const TileFacts& facts) const {
-  const std::string element = fmt::format("coda::{}", dtype_name(operand));
-  return {.program = {},
-          .text = fmt::format(
-              R"({0}
-static_assert(sizeof({1}) == {2} && sizeof(coda::kernel::Grid) == {3} &&
-              sizeof(coda::kernel::Arguments<{1}>) == {4} &&
-              coda::kernel::KernelTraits<{1}, {5}, {6}, coda::kernel::OperandMajor::kContraction,
-                                         coda::kernel::OperandMajor::kContraction,
-                                         0>::kSharedBytes == {7});)",
-              text.text, text.type, text.bytes, sizeof(kernel::Grid), ArgumentLayout(view).bytes,
-              element, facts.tile, facts.shared_bytes),
-          .type = text.type,
-          .operand = element,
-          .tile = facts.tile};
 }
 
 template <int kTile>

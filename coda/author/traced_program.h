@@ -23,6 +23,7 @@ class TracedProgram {
   const ProgramView& view() const { return graph_.program; }
   DType operand() const { return operand_; }
   const std::string& source() const { return source_; }  // the struct
+  const ProgramText& text() const { return text_; }
 
   // A [M, K], B [N, K] for each accumulator. Throws coda::Error before anything is written
   // where the call does not fit; coda::DeviceError where nothing here compiles the program.

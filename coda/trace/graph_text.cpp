@@ -194,7 +194,9 @@ class Reader {
     if (words_.size() != count + 2) {
       fail(fmt::format("{} operands of {}", count, what), fmt::format("{}", words_.size() - 2));
     }
-    return builder_.apply(function, place(2), count > 1 ? place(3) : -1, count > 2 ? place(4) : -1);
+    std::array<int, 3> operand{-1, -1, -1};
+    for (size_t i = 0; i < count; ++i) operand.at(i) = place(2 + i);
+    return builder_.apply(function, operand[0], operand[1], operand[2]);
   }
 
   int read_load() {
