@@ -141,7 +141,7 @@ typedef struct coda_cross_entropy {
 /* A program that the caller has traced; lives as long as the process. */
 typedef struct coda_program coda_program;
 
-/* The gradients of a program, whose incoming ones all are tensors. Names are separated by spaces. */
+/* The gradients of a program, whose incoming ones are tensors. Names are separated by spaces. */
 typedef struct coda_backward {
   uint64_t size;         /* sizeof(coda_backward) */
   const char* outputs;   /* that have an incoming gradient */
@@ -188,9 +188,9 @@ CODA_API coda_status coda_get_port(const char* operation, const char* variant, i
  * runs: for the CPU by the machine's C++ compiler, for the GPU by NVRTC; CODA_DEVICE_ERROR where
  * there is none. Compiled code is kept in $CODA_CACHE, else in ~/.cache/coda. */
 CODA_API coda_status coda_define_program(const char* text, const coda_program** program);
-/* The program of its gradients: ports d<output> in, d<port> and daccumulator (daccumulator0, 1) out;
- * inputs, outputs and accumulators (accumulator, or accumulator0, 1) that it reads keep their names.
- * Row and column sums are partials. */
+/* The program of its gradients: ports d<output> in, d<port> and daccumulator (daccumulator0, 1)
+ * out; inputs, outputs and accumulators (accumulator, or accumulator0, 1) that it reads keep their
+ * names. Row and column sums are partials. */
 CODA_API coda_status coda_derive_program(const coda_program* program, const coda_backward* options,
                                          const coda_program** derived);
 CODA_API const char* coda_program_source(const coda_program* program); /* C++ */

@@ -10,10 +10,9 @@ template <class... P>
 constexpr bool hold_the_same() {
   return ((sizeof(P) == sizeof(Store<float>) && alignof(P) == alignof(Store<float>)) && ...);
 }
-static_assert(
-    hold_the_same<PerElement<const bf16>, PerRow<const float>, PerRow<const int64_t>,
-                  PerColumn<const fp16>, Store<bf16>, RowReduce<Sum>, RowReduce<LogSumExp>,
-                  ColumnReduce<Sum>, ColumnReduce<LogSumExp>>());
+static_assert(hold_the_same<PerElement<const bf16>, PerRow<const float>, PerRow<const int64_t>,
+                            PerColumn<const fp16>, Store<bf16>, RowReduce<Sum>,
+                            RowReduce<LogSumExp>, ColumnReduce<Sum>, ColumnReduce<LogSumExp>>());
 
 size_t port_bytes(const PortView& port) {
   return port.kind == PortKind::kScalar ? sizeof(Scalar<float>) : sizeof(Store<float>);
@@ -59,9 +58,8 @@ BoundProgram::BoundProgram(const ProgramView& program, std::span<const Argument>
     } else if (argument != nullptr && !argument->tensors.empty()) {
       port.view[0] = in_elements(port, argument->tensors[0]);
       const TensorView& view = port.view[0];
-      const Store<float> tensor(
-          Matrix<float>(static_cast<float*>(const_cast<void*>(view.data)), view.rows, view.columns,
-                        view.ld, view.major));
+      const Store<float> tensor(Matrix<float>(static_cast<float*>(const_cast<void*>(view.data)),
+                                              view.rows, view.columns, view.ld, view.major));
       std::memcpy(to, &tensor, sizeof(tensor));
     }
     to += port_bytes(port);

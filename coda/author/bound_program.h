@@ -15,8 +15,8 @@ size_t program_bytes(const ProgramView& program);
 
 class BoundProgram {
  public:
-  // Throws coda::Error for an argument that is unknown, doubled or of a wrong type; missing ones are
-  // left to validate().
+  // Throws coda::Error for an argument that is unknown, doubled or of a wrong type; missing ones
+  // are left to validate().
   BoundProgram(const ProgramView& program, std::span<const Argument> arguments);
 
   const ProgramView& view() const { return view_; }

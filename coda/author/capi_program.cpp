@@ -109,10 +109,10 @@ coda_status coda_derive_program(const coda_program* program, const coda_backward
         .kept = options->kept != 0,
         .kept_element = kept_type(forward, options->kept_dtype),
         .operand = forward.operand()};
-    const std::string key = fmt::format(
-        "{}\nbackward {} | {} | {} {} {}", program->key, options->outputs,
-        options->gradients == nullptr ? "" : options->gradients, options->accumulators,
-        options->kept, options->kept_dtype);
+    const std::string key =
+        fmt::format("{}\nbackward {} | {} | {} {} {}", program->key, options->outputs,
+                    options->gradients == nullptr ? "" : options->gradients, options->accumulators,
+                    options->kept, options->kept_dtype);
     *required(derived, "coda_derive_program: derived") = programs().get(key, [&] {
       return std::pair(coda::trace::backward_program(forward.graph(), asked), forward.operand());
     });

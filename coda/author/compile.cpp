@@ -41,9 +41,8 @@ extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
   coda::kernel::gemm_block<Kernel>(arguments);
 }}
 )",
-      definition(source), source.type, source.operand,
-      source.tile, major(source.a), major(source.b), source.given, source.slices, source.either,
-      CompiledKernel::kFunction);
+      definition(source), source.type, source.operand, source.tile, major(source.a),
+      major(source.b), source.given, source.slices, source.either, CompiledKernel::kFunction);
 }
 
 // ptxas's account: "Used 168 registers", "16 bytes spill stores".

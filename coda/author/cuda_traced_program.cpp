@@ -33,7 +33,8 @@ class LaunchArguments {
     const ArgumentLayout layout(bound.view());
     const kernel::TileConfig config = kernel::kTileConfigs[tile];
     const int accumulators = bound.view().accumulators;
-    const int lines_b = config.columns / accumulators / (accumulators == 2 ? 1 : config.cluster_rows);
+    const int lines_b =
+        config.columns / accumulators / (accumulators == 2 ? 1 : config.cluster_rows);
     encode(0, lines_of(request.a->part[0][0], config.rows / config.cluster_columns));
     for (int i = 0; i < accumulators; ++i) {
       encode(static_cast<size_t>(1 + i) * kMaxSegments, lines_of(request.b->part[i][0], lines_b));
@@ -55,8 +56,8 @@ class LaunchArguments {
 
  private:
   static plan::MapRequest lines_of(const TensorView& view, int box_lines) {
-    return {view.data, view.dtype, view.columns, view.rows, view.ld * view.element_bytes, 64,
-            box_lines};
+    return {view.data, view.dtype, view.columns, view.rows, view.ld * view.element_bytes,
+            64,        box_lines};
   }
   void encode(size_t place, const plan::MapRequest& request) {
     cuda::encode_tensor_map(*reinterpret_cast<CUtensorMap*>(bytes_ + place * kMap), request);
@@ -100,17 +101,17 @@ class TracedGpuProgram {
 TracedGpuProgram::TracedGpuProgram(const ProgramText& text, const ProgramView& view, DType operand,
                                    bool combines_states) {
   if (operand != DType::kBf16 && operand != DType::kFp16) {
-    throw Error(fmt::format("{}: argument 'A': expected elements of type bf16 or fp16 on the GPU, "
-                            "got {}",
-                            view.name, dtype_name(operand)));
+    throw Error(
+        fmt::format("{}: argument 'A': expected elements of type bf16 or fp16 on the GPU, "
+                    "got {}",
+                    view.name, dtype_name(operand)));
   }
   const auto functions = launches(std::make_integer_sequence<int, kTiles>{});
   for (const TileFacts& facts : choose_tiles(view, combines_states)) {
     const kernel::TileConfig tile = kernel::kTileConfigs[facts.tile];
-    kernels_.at(static_cast<size_t>(facts.tile)) =
-        std::make_unique<RuntimeKernel>(traced_kernel(text, view, operand, facts),
-                                        tile.cluster_rows * tile.cluster_columns,
-                                        facts.shared_bytes);
+    kernels_.at(static_cast<size_t>(facts.tile)) = std::make_unique<RuntimeKernel>(
+        traced_kernel(text, view, operand, facts), tile.cluster_rows * tile.cluster_columns,
+        facts.shared_bytes);
     entries_.push_back({.operand = operand,
                         .config = tile,
                         .accumulators = view.accumulators,
@@ -126,9 +127,9 @@ void TracedGpuProgram::launch(const plan::LaunchRequest& request, const void* ta
   const cuda::Target& target = *static_cast<const cuda::Target*>(target_pointer);
   const auto& asked = *static_cast<const Launch*>(request.program);
   const RuntimeKernel& kernel = *asked.self->kernels_[kTile];
-  const kernel::Grid grid = plan::make_grid(*request.problem, kernel::kTileConfigs[kTile],
-                                            asked.bound->view().accumulators,
-                                            kernel.active_clusters(target));
+  const kernel::Grid grid =
+      plan::make_grid(*request.problem, kernel::kTileConfigs[kTile],
+                      asked.bound->view().accumulators, kernel.active_clusters(target));
   LaunchArguments arguments(*asked.bound, request, kTile, grid);
   kernel.launch(arguments.data(), grid.clusters, {}, target);
 }

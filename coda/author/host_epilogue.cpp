@@ -68,7 +68,8 @@ void write_bytes(const fs::path& path, const std::string& bytes) {
 
 HostEpilogue load(const fs::path& object) {
   void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw Error(fmt::format("a compiled program does not load: {}", dlerror()));
+  if (library == nullptr)
+    throw Error(fmt::format("a compiled program does not load: {}", dlerror()));
   return {reinterpret_cast<cpu::EpilogueFunction>(dlsym(library, kEpilogue)),
           reinterpret_cast<cpu::PrefetchFunction>(dlsym(library, kPrefetch))};
 }
@@ -95,9 +96,9 @@ HostEpilogue compile_epilogue(const ProgramText& program, cpu::Isa isa) {
   command.emplace_back("-shared");
   Includes includes({toolchain.include});
   includes.add(source, {});
-  const std::string key = sha256(fmt::format("{}\n{}\n{}{}{}", fmt::join(command, "\n"), source,
-                                             stamp(toolchain.compiler), stamp(toolchain.highway),
-                                             includes.contents()));
+  const std::string key =
+      sha256(fmt::format("{}\n{}\n{}{}{}", fmt::join(command, "\n"), source,
+                         stamp(toolchain.compiler), stamp(toolchain.highway), includes.contents()));
   const KernelCache cache = KernelCache::standard(".so");
   const ScratchFolder scratch;  // a loaded object needs its file no more
   const fs::path object = scratch.path() / "program.so";

@@ -1,6 +1,6 @@
-// Compiled kernels and epilogues on disk, by the hash of all that they were made of: in $CODA_CACHE, else in
-// $XDG_CACHE_HOME/coda or ~/.cache/coda. Entries appear as a whole or not at all, so that processes
-// may share the folder; one that is damaged is none.
+// Compiled kernels and epilogues on disk, by the hash of all that they were made of: in
+// $CODA_CACHE, else in $XDG_CACHE_HOME/coda or ~/.cache/coda. Entries appear as a whole or not at
+// all, so that processes may share the folder; one that is damaged is none.
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -52,8 +52,8 @@ TileFacts facts_of(int index, int accumulators, const Staging& staging) {
 }  // namespace
 
 std::vector<TileFacts> choose_tiles(const ProgramView& program, bool combines_states) {
-  const bool tensors_in = std::ranges::count(program.ports, PortKind::kPerElement,
-                                             &PortView::kind) > 0;
+  const bool tensors_in =
+      std::ranges::count(program.ports, PortKind::kPerElement, &PortView::kind) > 0;
   std::vector<TileFacts> result;
   detail::choose_tiles(
       combines_states, detail::narrow_only(program.accumulators, tensors_in),

@@ -64,9 +64,10 @@ fs::path find_highway(const fs::path& include) {
        {include, fs::path(CODA_HIGHWAY_INCLUDE_DIR), fs::path("/usr/include")}) {
     if (fs::exists(folder / kHighway)) return folder;
   }
-  throw Error(fmt::format("Highway's headers: {} is neither in {} nor in {} (Debian: apt-get "
-                          "install libhwy-dev); {}",
-                          kHighway, include.string(), CODA_HIGHWAY_INCLUDE_DIR, kWithoutCompiler));
+  throw Error(
+      fmt::format("Highway's headers: {} is neither in {} nor in {} (Debian: apt-get "
+                  "install libhwy-dev); {}",
+                  kHighway, include.string(), CODA_HIGHWAY_INCLUDE_DIR, kWithoutCompiler));
 }
 
 bool has_headers(const fs::path& folder) { return fs::exists(folder / "coda/program/program.h"); }
@@ -88,9 +89,8 @@ fs::path find_headers() {
     throw Error(
         fmt::format("CODA_INCLUDE={}: expected a folder with coda/program/program.h", asked));
   }
-  for (const fs::path& folder :
-       {own_folder() / "../include", own_folder() / "include", own_folder() / "..",
-        fs::path(CODA_SOURCE_DIR)}) {
+  for (const fs::path& folder : {own_folder() / "../include", own_folder() / "include",
+                                 own_folder() / "..", fs::path(CODA_SOURCE_DIR)}) {
     if (has_headers(folder)) return folder.lexically_normal();
   }
   throw Error(
@@ -99,9 +99,8 @@ fs::path find_headers() {
 }
 
 fs::path find_generated_headers() {
-  for (const fs::path& folder :
-       {find_headers(), own_folder() / "generated", own_folder() / "../generated",
-        fs::path(CODA_GENERATED_DIR)}) {
+  for (const fs::path& folder : {find_headers(), own_folder() / "generated",
+                                 own_folder() / "../generated", fs::path(CODA_GENERATED_DIR)}) {
     if (fs::exists(folder / "coda/ptx/wgmma_instruction.cuh")) return folder;
   }
   throw Error(

@@ -11,8 +11,8 @@ namespace coda::author {
 TracedProgram::TracedProgram(trace::Graph graph, DType operand)
     : graph_(std::move(graph)), operand_(operand) {
   const std::string type = trace::camel_case(graph_.program.name);
-  source_ = trace::print_cpp(
-      graph_, {.type = type, .head = trace::print_formula(graph_), .comments = {}});
+  source_ = trace::print_cpp(graph_,
+                             {.type = type, .head = trace::print_formula(graph_), .comments = {}});
   text_ = {.name = graph_.program.name,
            .text = fmt::format("namespace coda::own {{\n{}}}", source_),
            .type = "coda::own::" + type,

@@ -39,8 +39,8 @@ class TracedProgram {
   DType operand_;
   std::string source_;
   ProgramText text_;
-  int64_t scratch_per_column_ = 0;  // floats
-  std::mutex mutex_;                // of what is compiled once
+  int64_t scratch_per_column_ = 0;                        // floats
+  std::mutex mutex_;                                      // of what is compiled once
   std::array<std::optional<HostEpilogue>, 3> epilogues_;  // by instruction set
   std::shared_ptr<TracedGpuProgram> gpu_;
 };

@@ -114,9 +114,7 @@ int32_t coda_has_operands(const char* operation) {
 
 coda_status coda_get_port(const char* operation, const char* variant, int32_t index,
                           coda_port* port) {
-  return guarded([&] {
-    write_port(variant_named(operation, variant).program.ports, index, port);
-  });
+  return guarded([&] { write_port(variant_named(operation, variant).program.ports, index, port); });
 }
 
 const char* coda_last_error(void) { return last_error.c_str(); }

@@ -134,9 +134,9 @@ CApiCall read_call(const char* operation_name, const char* variant_name, const c
   if (operation_name == nullptr)
     throw Error("expected the name of an operation, got a null pointer");
   const Operation& operation = find_operation(operation_name);
-  CApiCall result{&operation, nullptr,
-                  read_operands(operation.name, a, b, arguments, argument_count,
-                                operation.has_operands)};
+  CApiCall result{
+      &operation, nullptr,
+      read_operands(operation.name, a, b, arguments, argument_count, operation.has_operands)};
   const DType type = result.call.a.part[0][0].dtype;
   result.variant = variant_name != nullptr ? &find_variant(operation, variant_name)
                                            : &first_variant(operation, type);

@@ -56,9 +56,9 @@ void fail_index(const char* what, size_t count, int32_t index) {
 void write_port(const std::vector<PortView>& ports, int32_t index, coda_port* port) {
   constexpr uint64_t kFirst = offsetof(coda_port, segments) + sizeof(int32_t);  // of version 0.1
   if (port == nullptr || port->size < kFirst) {
-    throw Error(fmt::format("coda_get_port: port: expected a coda_port of size {}, got {}",
-                            sizeof(coda_port),
-                            port == nullptr ? "a null pointer" : fmt::format("one of {}", port->size)));
+    throw Error(fmt::format(
+        "coda_get_port: port: expected a coda_port of size {}, got {}", sizeof(coda_port),
+        port == nullptr ? "a null pointer" : fmt::format("one of {}", port->size)));
   }
   const uint64_t size = port->size;
   const coda_port found = port_of(at("port", ports, index));

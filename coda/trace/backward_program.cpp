@@ -47,14 +47,15 @@ Graph backward_program(const Graph& forward, const BackwardOptions& options) {
   DeriveOptions asked;
   asked.accumulator = "forward";
   asked.outputs = options.outputs;
-  asked.gradients =
-      options.gradients.empty() ? std::vector<std::string>{"-"} : options.gradients;
+  asked.gradients = options.gradients.empty() ? std::vector<std::string>{"-"} : options.gradients;
   Graph graph = derive(forward, asked).graph;
   for (PortView& port : graph.program.ports) {
     if (is_daccumulator(port)) set_element(port, options.operand);
   }
   if (!options.accumulators) {
-    std::erase_if(graph.segments[0], [&](const Output& output) { return is_daccumulator(graph.program.ports[static_cast<size_t>(output.port)]); });
+    std::erase_if(graph.segments[0], [&](const Output& output) {
+      return is_daccumulator(graph.program.ports[static_cast<size_t>(output.port)]);
+    });
     graph = without_unused(graph);
   }
   if (options.kept) read_accumulators(graph, options.kept_element);

@@ -9,7 +9,7 @@ struct BackwardOptions {
   std::vector<std::string> gradients;  // ports whose gradient is wanted
   bool accumulators = true;            // whether theirs are
   // The accumulators come as ports accumulator (accumulator0, accumulator1), stored by the forward
-  // program with elements of this type, and nothing is contracted; else the forward GEMM runs again.
+  // program with elements of this type, and nothing is contracted; else its GEMM runs again.
   bool kept = true;
   DType kept_element = DType::kBf16;
   DType operand = DType::kBf16;  // elements of daccumulator: the operand of the GEMMs behind

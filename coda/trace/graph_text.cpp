@@ -19,20 +19,20 @@ namespace {
 // What the C++ of a program uses itself, beside the words of the language.
 const std::set<std::string>& taken_names() {
   static const std::set<std::string> names{
-      "alignas",  "alignof",   "and",      "asm",      "auto",     "bool",     "break",
-      "case",     "catch",     "char",     "class",    "compl",    "concept",  "const",
-      "continue", "decltype",  "default",  "delete",   "do",       "double",   "else",
-      "enum",     "explicit",  "export",   "extern",   "false",    "float",    "for",
-      "friend",   "goto",      "if",       "inline",   "int",      "long",     "mutable",
-      "new",      "noexcept",  "not",      "nullptr",  "operator", "or",       "private",
-      "protected", "public",   "register", "requires", "return",   "short",    "signed",
-      "sizeof",   "static",    "struct",   "switch",   "template", "this",     "throw",
-      "true",     "try",       "typedef",  "typename", "union",    "unsigned", "using",
-      "virtual",  "void",      "volatile", "while",    "xor",      "constexpr", "bf16",
-      "fp16",     "names",     "name",     "tile",     "port_names", "accumulators", "groups",
-      "exp",      "log",       "abs",      "min",      "max",      "fma",      "erf",
-      "sqrt",     "rsqrt",     "tanh",     "floor",    "select",   "sigmoid",  "relu",
-      "rotation", "to_float",  "stdlib",   "coda"};
+      "alignas",   "alignof",  "and",      "asm",      "auto",       "bool",         "break",
+      "case",      "catch",    "char",     "class",    "compl",      "concept",      "const",
+      "continue",  "decltype", "default",  "delete",   "do",         "double",       "else",
+      "enum",      "explicit", "export",   "extern",   "false",      "float",        "for",
+      "friend",    "goto",     "if",       "inline",   "int",        "long",         "mutable",
+      "new",       "noexcept", "not",      "nullptr",  "operator",   "or",           "private",
+      "protected", "public",   "register", "requires", "return",     "short",        "signed",
+      "sizeof",    "static",   "struct",   "switch",   "template",   "this",         "throw",
+      "true",      "try",      "typedef",  "typename", "union",      "unsigned",     "using",
+      "virtual",   "void",     "volatile", "while",    "xor",        "constexpr",    "bf16",
+      "fp16",      "names",    "name",     "tile",     "port_names", "accumulators", "groups",
+      "exp",       "log",      "abs",      "min",      "max",        "fma",          "erf",
+      "sqrt",      "rsqrt",    "tanh",     "floor",    "select",     "sigmoid",      "relu",
+      "rotation",  "to_float", "stdlib",   "coda"};
   return names;
 }
 
@@ -71,7 +71,8 @@ class Reader {
                        });
     if (!legal) fail("a name of ASCII letters, digits and underscores", "'" + name + "'");
     if (taken_names().contains(name)) {
-      throw Error(fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
+      throw Error(
+          fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
     }
     return name;
   }
@@ -242,9 +243,9 @@ class Reader {
 void check_written(const Graph& graph) {
   for (size_t i = 0; i < graph.program.ports.size(); ++i) {
     const PortView& port = graph.program.ports[i];
-    const bool written = !graph.segments.empty() && std::ranges::count(graph.segments[0],
-                                                                       static_cast<int>(i),
-                                                                       &Output::port) > 0;
+    const bool written =
+        !graph.segments.empty() &&
+        std::ranges::count(graph.segments[0], static_cast<int>(i), &Output::port) > 0;
     if (is_input(port.kind) || written) continue;
     throw Error(fmt::format("{}: never writes to '{}'", graph.program.name, port.name));
   }

@@ -1,10 +1,11 @@
-"""Programs that the tests of @coda.program share, each with its formula in plain PyTorch: few, since
-each is compiled."""
+"""Programs that the tests of @coda.program share, each with its formula in plain PyTorch: few,
+since each is compiled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import error_rule
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -199,3 +200,43 @@ CASES = [
     Case(soft_cap, soft_cap_formula, {"cap": "", "slope": "M"}),
     Case(pair_sums, pair_sums_formula, {"scale": "M"}, accumulators=2),
 ]
+
+
+def gradients(outputs: tuple[Tensor, ...], leaves: dict[str, Tensor], seed: int) -> dict:
+    """Of a weighted sum of all outputs."""
+    generator = torch.Generator().manual_seed(seed)
+    weights = [torch.randn(output.shape, generator=generator) for output in outputs]
+    weights = [w.to(o.device, o.dtype) for w, o in zip(weights, outputs)]
+    made = torch.autograd.grad(outputs, list(leaves.values()), weights, allow_unused=True)
+    return {f"d{name}": g for (name, _), g in zip(leaves.items(), made) if g is not None}
+
+
+def results(case: Case, run: Any, drawn: dict, seed: int, dtype: torch.dtype | None = None) -> dict:
+    """Outputs and gradients, by name; dtype: that everything is converted to first."""
+    arguments = dict(drawn)
+    for name, value in drawn.items():
+        if isinstance(value, Tensor) and value.is_floating_point():
+            arguments[name] = value.detach().to(dtype or value.dtype).requires_grad_()
+    leaves = {n: v for n, v in arguments.items() if isinstance(v, Tensor) and v.requires_grad}
+    outputs = run(arguments)
+    named = dict(zip(case.program.graph.names(), outputs))
+    return {n: v.detach() for n, v in {**named, **gradients(outputs, leaves, seed)}.items()}
+
+
+def check(
+    case: Case, M: int, N: int, K: int, dtype: torch.dtype, device: str, seed: int = 0
+) -> None:
+    drawn = case.draw(seed, M, N, K, dtype, device)
+    made = results(case, case.call, drawn, seed)
+    draws: dict[str, list[error_rule.Draw]] = {}
+    for i in range(4):
+        again = case.draw(seed + i, M, N, K, dtype, device)
+        stock = results(case, case.unfused, again, seed + i)
+        exact = results(case, case.unfused, again, seed + i, torch.float64)
+        for name, value in exact.items():
+            draws.setdefault(name, []).append(
+                error_rule.Draw(stock[name].to(made[name].dtype), value)
+            )
+    assert set(made) == set(draws)
+    for name, result in made.items():
+        error_rule.check(f"{case.name} {name}, M N K {M} {N} {K}", result, draws[name], K)

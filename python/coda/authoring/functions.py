@@ -156,15 +156,14 @@ class Output:
 
 def refuse_reading(output: Output, *_: Any) -> NoReturn:
     raise mistake(
-        f"'{output.facts.name}' is an output, which nothing reads: give its value a name first, and "
-        "use that twice"
+        f"'{output.facts.name}' is an output, which nothing reads: give its value a name first, "
+        "and use that twice"
     )
 
 
-for operator in (
-    "add radd sub rsub mul rmul truediv rtruediv neg pos abs pow lt gt le ge and or invert bool "
-    "float int getitem iter len"
-).split():
+READING = """add radd sub rsub mul rmul truediv rtruediv neg pos abs pow lt gt le ge and or invert
+bool float int getitem iter len"""
+for operator in READING.split():
     setattr(Output, f"__{operator}__", refuse_reading)
 
 
@@ -181,8 +180,8 @@ def output(kind: OutputKind, named: dict[str, Any], dtype: torch.dtype | None = 
     trace = value.trace
     if name in trace.lines:
         raise mistake(
-            f"'{name}' is written twice, first in {trace.lines[name]}: an output takes one value for "
-            "each element; coda.where(condition, a, b) chooses between two"
+            f"'{name}' is written twice, first in {trace.lines[name]}: an output takes one value "
+            "for each element; coda.where(condition, a, b) chooses between two"
         )
     trace.lines[name] = author_line()
     if value.element != FLOAT:

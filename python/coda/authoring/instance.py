@@ -26,7 +26,9 @@ def finished(reduction: str, partials: Tensor, count: int) -> Tensor:
         return partials.new_full((count,), -torch.inf)
     if reduction == "Max":
         return partials.amax(0)
-    state = partials.view(partials.shape[0], count, 2)  # the largest, and the sum of exp(value - the largest)
+    state = partials.view(
+        partials.shape[0], count, 2
+    )  # the largest, and the sum of exp(value - the largest)
     return torch.logsumexp(state[..., 0] + state[..., 1].log(), 0)
 
 
@@ -40,7 +42,7 @@ class Backward:
 
 
 class Instance:
-    """Of a program: `operand` is the type of x and the weights, `elements` those of its arguments."""
+    """Of a program; operand: the type of x and the weights, elements: those of its arguments."""
 
     def __init__(self, graph: Graph, operand: torch.dtype, elements: Sequence[torch.dtype]) -> None:
         self.graph, self.operand = graph, operand

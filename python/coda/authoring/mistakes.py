@@ -7,7 +7,7 @@ OWN_FOLDER = str(Path(__file__).parent)
 
 
 def author_line() -> str:
-    """"file:line" of the innermost call that is not this package's."""
+    """ "file:line" of the innermost call that is not this package's."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN_FOLDER):
         frame = frame.f_back

@@ -209,9 +209,7 @@ class Operator:
         needs = ctx.needs
         dx, dweights = self.operand_gradients(operands, list(made[: self.weights]), needs)
         result: list[Any] = [dx, *dweights]
-        for argument, gradient, want in zip(
-            self.graph.arguments, made[self.weights :], wanted[1:]
-        ):
+        for argument, gradient, want in zip(self.graph.arguments, made[self.weights :], wanted[1:]):
             result += [gradient if want else None] + ([None] if argument.is_scalar else [])
         return (*result, None)
 

@@ -120,7 +120,9 @@ def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[
         name = argument.name
         if i < len(values):
             if name in named:
-                raise TypeError(f"{graph.name}: {name} is given by place and by name: leave one out")
+                raise TypeError(
+                    f"{graph.name}: {name} is given by place and by name: leave one out"
+                )
             value = values[i]
         elif name in named:
             value = named[name]

@@ -1,5 +1,5 @@
-"""A function's signature and two runs of it become a Graph; what a program cannot do is refused with
-the author's line."""
+"""A function's signature and two runs of it become a Graph; what a program cannot do is refused
+with the author's line."""
 
 import dis
 import gc
@@ -40,7 +40,9 @@ def read_signature(function: FunctionType) -> tuple[int, tuple[Argument, ...]]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise mistake(f"*{name}: expected every argument by name: list them", line)
         if name in ("self", "cls"):
-            raise mistake(f"'{name}': a program is a function, not a method: define it outside", line)
+            raise mistake(
+                f"'{name}': a program is a function, not a method: define it outside", line
+            )
         if kind is Accumulator or (i == 0 and kind is parameter.empty):
             if accumulators == 2 or accumulators != i:
                 raise mistake(
@@ -79,8 +81,8 @@ def read_argument(parameter: inspect.Parameter, line: str) -> Argument:
         return Argument(name, kind)
     if not kind.port == "Scalar":
         raise mistake(
-            f"'{name}': only a coda.Scalar has a default, this is a coda.{value.__name__}: leave it "
-            "out and pass a tensor",
+            f"'{name}': only a coda.Scalar has a default, this is a coda.{value.__name__}: leave "
+            "it out and pass a tensor",
             line,
         )
     if isinstance(default, bool) or not isinstance(default, numbers.Real) or math.isnan(default):

@@ -1,5 +1,5 @@
-"""The values that a program's function is traced with: each stands for the number of one element and
-remembers what is done with it. Their classes are also what arguments are annotated with."""
+"""The values that a program's function is traced with: each stands for the number of one element
+and remembers what is done with it. Their classes are also what arguments are annotated with."""
 
 import math
 import numbers
@@ -141,9 +141,10 @@ class Value:
     # What a value cannot do.
     def __bool__(self) -> bool:
         raise mistake(
-            "a value differs from element to element, so `if`, `while`, `and`, `or`, `not`, chained "
-            "comparisons, min() and max() cannot ask for it: coda.where(condition, a, b) chooses for "
-            "every element, & | ~ combine conditions, coda.minimum and coda.maximum compare"
+            "a value differs from element to element, so `if`, `while`, `and`, `or`, `not`, "
+            "chained comparisons, min() and max() cannot ask for it: coda.where(condition, a, b) "
+            "chooses for every element, & | ~ combine conditions, coda.minimum and coda.maximum "
+            "compare"
         )
 
     def _is_no_number(self, *_: Any, **__: Any) -> NoReturn:
