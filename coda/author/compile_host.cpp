@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "coda/author/host_sources.h"
 #include "coda/author/inspect.h"
 #include "coda/author/process.h"
+#include "coda/author/scratch_folder.h"
 #include "coda/author/toolchain.h"
 #include "coda/core/error.h"
 
@@ -18,29 +18,6 @@ namespace coda::author {
 namespace {
 
 namespace fs = std::filesystem;
-
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "coda-author-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(fmt::format("{}: cannot make a folder for compiled programs",
-                              fs::temp_directory_path().string()));
-    }
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // The commands that make the shared object of one folder's programs.
 struct Build {

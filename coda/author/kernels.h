@@ -76,24 +76,46 @@ constexpr int row_state_registers(uint32_t given) {
 }
 
 // The rules of KernelTraits, which would not compile, and registers, which would be spilled.
-template <class P>
-constexpr bool fits_tile(int index, uint32_t given) {
-  const kernel::TileConfig tile = kernel::kTileConfigs[index];
-  const epilogue::Staging<P> staging = staging_of<P>(tile, given);
-  const int columns = tile.columns / accumulators_of<P>();
+// staging: of the program's ports on this tile; states: registers of its row reductions.
+template <int kCount>
+constexpr bool fits_tile(const kernel::TileConfig& tile, int accumulators,
+                         const epilogue::StagingOf<kCount>& staging, int states) {
+  const int columns = tile.columns / accumulators;
   const int vectors = (staging.vector_bytes + 15) / 16 * 16 + 2 * 4 * staging.column_bytes;
   const int subs = (tile.pingpong ? tile.rows : tile.rows / 2) / 64 * (columns / tile.sub_columns);
   const auto sets = epilogue::fit_sets(staging.input_set, staging.output_set, subs,
                                        (free_bytes(tile) - vectors) / 1024 * 1024);
   return free_bytes(tile) >= vectors && sets.inputs >= 0 &&
-         (!staging.reduces_rows || columns % 64 == 0) &&
-         row_state_registers<P>(given) <= free_registers(tile);
+         (!staging.reduces_rows || columns % 64 == 0) && states <= free_registers(tile);
 }
 
 inline constexpr int kWideTiles[] = {2, 3, 10}, kNarrowTiles[] = {1, 9};
 // Of programs that combine many states at a time: tiles on which as many meet, so that a result's
 // bits do not depend on the tile.
 inline constexpr int kWideStateTiles[] = {4};
+// Two accumulators and tensors in besides leave no registers on the wide tiles.
+constexpr bool narrow_only(int accumulators, bool tensors_in) {
+  return accumulators == 2 && tensors_in;
+}
+
+// add(tile) for the first wide and the first narrow tile that fits(tile).
+template <class Fits, class Add>
+constexpr void choose_tiles(bool combines_states, bool narrow_only, Fits&& fits, Add&& add) {
+  const auto add_first = [&](const auto& tiles) {
+    for (const int tile : tiles) {
+      if (!fits(tile)) continue;
+      add(tile);
+      return;
+    }
+  };
+  if (combines_states) {
+    add_first(kWideStateTiles);
+  } else if (!narrow_only) {
+    add_first(kWideTiles);
+  }
+  add_first(kNarrowTiles);
+}
+
 template <class P>
 constexpr bool combines_states() {
   bool result = false;
@@ -117,23 +139,16 @@ struct KernelChoices {
 template <class P>
 constexpr KernelChoices choose_kernels() {
   KernelChoices result;
-  // Two accumulators and tensors in besides leave no registers on the wide tiles.
   constexpr bool kNarrowOnly =
-      accumulators_of<P>() == 2 && coda::detail::has_port_of<P>(PortKind::kPerElement);
+      narrow_only(accumulators_of<P>(), coda::detail::has_port_of<P>(PortKind::kPerElement));
   const auto add = [&](uint32_t given) {
-    const auto first_that_fits = [&](const auto& tiles) {
-      for (const int tile : tiles) {
-        if (!fits_tile<P>(tile, given)) continue;
-        result.choice[result.count++] = {tile, given};
-        return;
-      }
+    const auto fits = [&](int tile) {
+      const kernel::TileConfig config = kernel::kTileConfigs[tile];
+      return fits_tile(config, accumulators_of<P>(), staging_of<P>(config, given),
+                       row_state_registers<P>(given));
     };
-    if constexpr (combines_states<P>()) {
-      first_that_fits(kWideStateTiles);
-    } else if constexpr (!kNarrowOnly) {
-      first_that_fits(kWideTiles);
-    }
-    first_that_fits(kNarrowTiles);
+    choose_tiles(combines_states<P>(), kNarrowOnly, fits,
+                 [&](int tile) { result.choice[result.count++] = {tile, given}; });
   };
   constexpr uint32_t kDecided = decided_ports<P>();
   if (stdlib::popcount(kDecided) <= 2) {

@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "cross_entropy.h"
+#include "programs.h"
 
 namespace native {
 namespace {
@@ -37,7 +38,12 @@ PyObject* load(PyObject*, PyObject* path) {
       !find(handle, "coda_run", found.run) || !find(handle, "coda_last_error", found.last_error) ||
       !find(handle, "coda_workspace_bytes", found.workspace_bytes) ||
       !find(handle, "coda_run_cross_entropy", found.run_cross_entropy) ||
-      !find(handle, "coda_cross_entropy_workspace_bytes", found.cross_entropy_workspace_bytes)) {
+      !find(handle, "coda_cross_entropy_workspace_bytes", found.cross_entropy_workspace_bytes) ||
+      !find(handle, "coda_define_program", found.define_program) ||
+      !find(handle, "coda_derive_program", found.derive_program) ||
+      !find(handle, "coda_program_source", found.program_source) ||
+      !find(handle, "coda_get_program_port", found.get_program_port) ||
+      !find(handle, "coda_run_program", found.run_program)) {
     dlclose(handle);
     return nullptr;
   }
@@ -85,7 +91,7 @@ OperandKind parse_operand(std::string text) {
 }
 
 // declare(operation, a, b, *ports) -> handle. A port is "name", or "port=name" where Python has
-// another name for it.
+// another name for it. The operation is a name, or a program.
 PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
   if (count < 3 || count - 3 > static_cast<Py_ssize_t>(kMaxPorts)) {
     PyErr_Format(PyExc_TypeError,
@@ -94,13 +100,22 @@ PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
                  kMaxPorts);
     return nullptr;
   }
+  Declaration made;
   std::vector<std::string> texts;
   for (Py_ssize_t i = 0; i < count; ++i) {
+    if (i == 0 && PyCapsule_CheckExact(values[0]) != 0) {
+      made.program = program_of(values[0]);
+      if (made.program == nullptr) return nullptr;
+      texts.emplace_back("program");
+      continue;
+    }
     const char* text = PyUnicode_AsUTF8AndSize(values[i], nullptr);
     if (text == nullptr) return nullptr;
     texts.emplace_back(text);
   }
-  Declaration made{texts[0], parse_operand(texts[1]), parse_operand(texts[2]), {}};
+  made.operation = texts[0];
+  made.a = parse_operand(texts[1]);
+  made.b = parse_operand(texts[2]);
   for (size_t i = 3; i < texts.size(); ++i) {
     const size_t sign = texts[i].find('=');
     made.ports.push_back(sign == std::string::npos
@@ -157,6 +172,12 @@ PyMethodDef methods[] = {
      "pretend(whether): from now on calls of this thread do nothing, for fake kernels; gives what "
      "was so before"},
     {"pretending", is_pretending, METH_NOARGS, "pretending(): what pretend() was last told"},
+    {"define_program", define_program, METH_O, "define_program(text): gives a program"},
+    {"derive_program", method(derive_program), METH_FASTCALL,
+     "derive_program(program, outputs, gradients, accumulators, kept, kept_dtype): gives the "
+     "program of its gradients"},
+    {"program_source", program_source, METH_O, "program_source(program): its C++"},
+    {"program_ports", program_ports, METH_O, "program_ports(program): ((name, output), ...)"},
     {"cross_entropy_workspace_bytes", method(cross_entropy_workspace_bytes), METH_FASTCALL,
      "cross_entropy_workspace_bytes(step, chunk, x, weight): what run_cross_entropy needs"},
     {"run_cross_entropy", method(run_cross_entropy), METH_FASTCALL,

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coda import _native, library
+from coda import _native
+from coda.library import load
 from coda.operators.autograd import differentiable, not_differentiable
 from coda.operators.errors import DECLARED, Declared, explain, refuse_devices, refuse_layout
 
@@ -20,7 +21,7 @@ PYTORCHS_OWN = (torch.OutOfMemoryError, torch.AcceleratorError)  # which callers
 
 def connect() -> None:
     """Opens libcoda and tells _native how to read tensors."""
-    library.load()
+    load()
     if not hasattr(torch.Tensor, TABLE):
         raise ImportError(
             f"coda needs PyTorch 2.10 or later, which has torch.Tensor.{TABLE}; "
@@ -59,13 +60,14 @@ def define(
     kernel: Callable[..., Any],
     save: Callable[..., None] | None = None,
     backward: Callable[..., Any] | None = None,
+    library: torch.library.Library = LIBRARY,
 ) -> torch._ops.OpOverload:
     """Registers an operator: its kernel for CPU and CUDA and, with calls of libcoda that do
     nothing, as fake kernel; and its gradient where it has one (autograd.differentiable says what
     save and backward do)."""
     name = schema[: schema.index("(")]
-    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    operator: torch._ops.OpOverload = getattr(torch.ops.coda, name).default
+    library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    operator: torch._ops.OpOverload = getattr(getattr(torch.ops, library.ns), name).default
     arguments = [argument.name for argument in operator._schema.arguments]
 
     def run(*values: Any) -> Any:
@@ -90,13 +92,13 @@ def define(
         refuse_layout(name, arguments, values)
 
     for device in ("CPU", "CUDA"):
-        LIBRARY.impl(name, run, device)
+        library.impl(name, run, device)
     for layout in OTHER_LAYOUTS:
-        LIBRARY.impl(name, refuse, layout)
-    torch.library.register_fake(f"coda::{name}", run_fake, lib=LIBRARY)
+        library.impl(name, refuse, layout)
+    torch.library.register_fake(f"{library.ns}::{name}", run_fake, lib=library)
     if save is None or backward is None:
         recorded = not_differentiable(operator, run)
     else:
         recorded = differentiable(operator, run, save, backward)
-    LIBRARY.impl(name, recorded, "Autograd", with_keyset=True)
+    library.impl(name, recorded, "Autograd", with_keyset=True)
     return operator
