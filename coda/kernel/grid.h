@@ -23,6 +23,7 @@ struct Grid {
   int depth_blocks = 0;          // in all its segments
   uint32_t row_tiles = 0, column_tiles = 0, tiles = 0;
   uint32_t group = 1;  // tile rows that are walked together
+  bool turns = false;  // groups do not all begin at the first column
   uint32_t clusters = 0;
   // Units of work, which clusters take: tiles, or slices of their contraction.
   uint32_t units = 0, slices = 1;
@@ -58,7 +59,9 @@ CODA_HD int find_segment(const Axis& axis, int& tile) {
 }
 
 // Groups of `group` tile rows, walked column by column; every other group from right to left, so
-// that what was last in L2 is used first.
+// that what was last in L2 is used first. Every second group begins a column further on, where
+// `turns` says so: else the same clusters would have the narrow tiles of the last column each time,
+// run ahead of the others and read A by themselves.
 CODA_HD TilePlace tile_place(const Grid& grid, uint32_t tile, int tile_rows, int tile_columns) {
   const uint32_t per_group = grid.group * grid.column_tiles;
   const uint32_t group = tile / per_group, within = tile - group * per_group;
@@ -66,7 +69,12 @@ CODA_HD TilePlace tile_place(const Grid& grid, uint32_t tile, int tile_rows, int
   const uint32_t left = grid.row_tiles - first, rows = left < grid.group ? left : grid.group;
   const uint32_t across = within / rows;
   int row = static_cast<int>(first + (within - across * rows));
-  int column = static_cast<int>((group & 1) != 0 ? grid.column_tiles - 1 - across : across);
+  uint32_t along = (group & 1) != 0 ? grid.column_tiles - 1 - across : across;
+  if (grid.turns) {
+    along += group / 2 % grid.column_tiles;
+    if (along >= grid.column_tiles) along -= grid.column_tiles;
+  }
+  int column = static_cast<int>(along);
   TilePlace place;
   place.row_segment = find_segment(grid.rows, row);
   place.column_segment = find_segment(grid.columns, column);

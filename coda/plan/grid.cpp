@@ -27,6 +27,15 @@ kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
   return axis;
 }
 
+// Whether some tiles have less to multiply, and a cluster meets them often enough to run ahead of
+// the others: a group is walked in two rounds of tiles at most.
+bool turns(const kernel::Grid& grid, const kernel::TileConfig& config, int accumulators) {
+  if (!kernel::narrows(config, accumulators)) return false;
+  if (grid.column_tiles * grid.group > 2 * grid.clusters) return false;
+  return std::any_of(grid.columns.size, grid.columns.size + grid.columns.segments,
+                     [&](int size) { return size % config.columns != 0; });
+}
+
 // The tiles in flight form a patch of `group` rows: the one that touches the least of A and B.
 uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int accumulators) {
   constexpr uint32_t kMost = 64;
@@ -74,6 +83,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.units = grid.tiles * grid.slices;
   grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
+  grid.turns = turns(grid, config, accumulators);
   return grid;
 }
 
