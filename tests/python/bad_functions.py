@@ -218,6 +218,10 @@ def taken_name(acc, x):
     return coda.store(out=acc + x)
 
 
+def number_name(acc, alpha_number):
+    return coda.store(out=acc + alpha_number)
+
+
 def word_of_cpp(acc, template: coda.PerColumn):
     return coda.store(out=acc + template)
 

@@ -64,6 +64,7 @@ BAD = [  # function, line within it, what the message says
     (bad.same_name, 0, r"'out' is an argument and an output"),
     (bad.gradient_name, 0, r"'dout' is what the gradient of 'out' is called"),
     (bad.taken_name, 0, r"'x' is taken by the operator"),
+    (bad.number_name, 0, r"'alpha_number' is taken by the operator"),
     (bad.word_of_cpp, 0, r"'template' is a word of C\+\+"),
     (bad.seventeen, 0, r"at most 16 ports"),
     (bad.keeps_value, 0, r"a value is kept outside of the function"),

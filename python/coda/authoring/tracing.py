@@ -93,7 +93,7 @@ def read_argument(parameter: inspect.Parameter, line: str) -> Argument:
 def check_names(graph_names: list[str], line: str) -> None:
     """Gradients are called d<name>."""
     for name in graph_names:
-        if name in TAKEN or name.startswith("_"):
+        if name in TAKEN or name.startswith("_") or name.endswith("_number"):
             raise mistake(f"'{name}' is taken by the operator itself: give it another name", line)
         if graph_names.count(name) > 1:
             raise mistake(
