@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: checks, tests of the PyTorch package, benchmarks, sanitizers.
 #   bench/gpu.sh [FOLDER [PART...]]     results go to FOLDER; bench/results if left out
-# Parts, all of them if none is named: check bench package numerics overhead layer operations
+# Parts, all of them if none is named: check bench package numerics overhead programs layer operations
 # cross_entropy train model sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
@@ -61,6 +61,7 @@ fi
 
 # PyTorch, the package beside it, and libcoda for both.
 export CODA_LIBRARY=$PWD/build-gpu/lib/libcoda.so
+export CODA_INCLUDE=$PWD  # which programs from Python are compiled with
 extension=coda/_native.abi3.so
 [[ -f python/$extension ]] || cp "build-gpu/python/$extension" "python/$extension" 2>/dev/null
 export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
@@ -94,6 +95,7 @@ else
   fi
   beside_torch numerics numerics --device cuda
   beside_torch overhead overhead --device cuda
+  beside_torch programs programs --device cuda "${rounds[@]}"
   beside_torch layer layer "${rounds[@]}"
   beside_torch operations operations "${rounds[@]}"
   beside_torch cross_entropy cross_entropy "${rounds[@]}"

@@ -4,8 +4,9 @@ is left is dispatch, allocation and libcoda's checks (on a GPU with 64 rows, lau
     python bench/overhead.py [--device cuda] [--json runs/overhead.json]
 
 In µs, the least of many batches: the operator without gradients; the same recorded for a backward
-pass; and of the former its kernel as a Python function (the rest is PyTorch's dispatcher), its
-allocations, and libcoda's part with reading the tensors.
+pass; and of the former its kernel as a Python function (the rest is PyTorch's dispatcher), that
+with libcoda's calls left out (allocations, mostly), and those calls with reading the tensors. Last,
+the forward pass of a decoder layer's two halves, five operators.
 """
 
 import argparse
@@ -20,9 +21,14 @@ from capi import Coda
 from machine import write_results
 
 from coda import _native
+from coda.layer import attention_inputs, attention_outputs
 from coda.operators import (
     linear,
+    linear_activation,
+    linear_activation_backward,
+    linear_layer_norm_backward,
     linear_norm_backward,
+    linear_residual_layer_norm,
     linear_residual_norm,
     linear_rope,
     linear_swiglu,
@@ -56,7 +62,9 @@ def calls(device: str, rows: int) -> list[tuple[Any, tuple[Any, ...]]]:
 
     x, gamma, square, wide = tensor(rows, H), tensor(H), tensor(H, H), tensor(F, H)
     squares = tensor(H // 64, rows, dtype=torch.float32)
-    y = tensor(rows, F)
+    y, bias = tensor(rows, F), tensor(F)
+    column = tensor(F, dtype=torch.float32)
+    moments = tensor(H // 64, 2 * rows, dtype=torch.float32)
     norm = (squares, 1e-5, H)
     positions = torch.zeros(rows, dtype=torch.int64, device=device)
     tables = (tensor(8, HEAD_DIM // 2), tensor(8, HEAD_DIM // 2))
@@ -70,7 +78,37 @@ def calls(device: str, rows: int) -> list[tuple[Any, tuple[Any, ...]]]:
         (rope_backward, (x, x, x, x, x, x, HEAD_DIM, positions, *norm, *tables)),
         (linear_norm_backward, ([y, y], [wide, wide], x, squares, 1e-5, squares, x, gamma)),
         (linear_weight_grad, ([y[:, :8], y[:, :8]], x[:, :64])),
-    ]
+        (linear_residual_layer_norm, (x, square, x, gamma, gamma)),
+        (linear_activation, (x, wide, bias, moments, 1e-5, column, column, "gelu_tanh", True)),
+        (linear_activation_backward, (x, wide.t(), y, column, column, bias, "gelu_tanh")),
+        (linear_layer_norm_backward, ([y], [wide], x, moments, 1e-5, squares, squares, gamma,
+                                      gamma, x, True)),
+    ]  # fmt: skip
+
+
+def layer_calls(device: str, rows: int) -> dict[str, Callable[[], Any]]:
+    """A decoder layer without attention, as patched models run it, forward: by column."""
+
+    def parameter(*shape: int) -> torch.Tensor:
+        return torch.ones(shape, dtype=torch.bfloat16, device=device, requires_grad=True)
+
+    x, square, wide = parameter(rows, H), parameter(H, H), parameter(F, H)
+    gamma, down = parameter(H), parameter(H, F)
+    tables = [torch.ones(8, HEAD_DIM // 2, dtype=torch.bfloat16, device=device)] * 2
+    positions = torch.zeros(rows, dtype=torch.int64, device=device)
+    angles = dict(positions=positions, cos=tables[0], sin=tables[1], head_dim=HEAD_DIM)
+
+    def forward() -> torch.Tensor:
+        q, _, _, stream = attention_inputs(x, gamma, square, square, square, epsilon=1e-5, **angles)
+        return attention_outputs(q, stream, square, gamma, wide, wide, down, epsilon=1e-5)
+
+    return {"operator": torch.no_grad()(forward), "recorded": forward}
+
+
+def without_libcoda(kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    _native.pretend(True)
+    kernel(*arguments)
+    _native.pretend(False)
 
 
 def parts_of(module: Any, arguments: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
@@ -89,7 +127,7 @@ def parts_of(module: Any, arguments: tuple[Any, ...]) -> dict[str, Callable[[], 
         "operator": lambda: operator(*arguments),
         "recorded": lambda: operator(*leaves),
         "kernel": lambda: kernel(*arguments),
-        "allocation": lambda: module.fake(*arguments),
+        "allocation": lambda: without_libcoda(kernel, arguments),
         "libcoda": lambda: _native.run(*values),
     }
 
@@ -104,14 +142,17 @@ def main() -> None:
     synchronise = torch.cuda.synchronize if options.device == "cuda" else lambda: None
     rows = 64 if options.device == "cuda" else 0
     results = []
-    print(f"{'µs':24}" + "".join(f"{column:>12}" for column in COLUMNS))
+    print(f"{'µs':28}" + "".join(f"{column:>12}" for column in COLUMNS))
     for module, arguments in calls(options.device, rows):
         parts = parts_of(module, arguments)
         name = module.__name__.rsplit(".", 1)[1]
         times = {c: least(parts[c], options.seconds, synchronise) for c in COLUMNS}
         results.append({"operator": name, "microseconds": times})
-        print(f"{name:24}" + "".join(f"{times[column]:12.1f}" for column in COLUMNS))
-    facts = {"kind": "overhead", "torch": torch.__version__, "rows": rows}
+        print(f"{name:28}" + "".join(f"{times[column]:12.1f}" for column in COLUMNS))
+    layer = layer_calls(options.device, rows)
+    times = {c: least(call, options.seconds, synchronise) for c, call in layer.items()}
+    print(f"{'a layer, forward':28}" + "".join(f"{time:12.1f}" for time in times.values()))
+    facts = {"kind": "overhead", "torch": torch.__version__, "rows": rows, "layer": times}
     write_results(options.json, Coda(options.device), results, **facts)
 
 

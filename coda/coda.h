@@ -138,6 +138,19 @@ typedef struct coda_cross_entropy {
   int32_t add_to_dweight;             /* 1: to what is there */
   const coda_tensor* dots; /* with rstd: sums of z*dz, [1, M] or, made again, [V/128, M] */
 } coda_cross_entropy;
+/* A program that the caller has traced; lives as long as the process. */
+typedef struct coda_program coda_program;
+
+/* The gradients of a program, whose incoming ones are tensors. Names are separated by spaces. */
+typedef struct coda_backward {
+  uint64_t size;         /* sizeof(coda_backward) */
+  const char* outputs;   /* that have an incoming gradient */
+  const char* gradients; /* input ports whose gradient is wanted; "": of none */
+  int32_t accumulators;  /* 1: theirs is wanted too */
+  int32_t kept;          /* 1: accumulators come as ports and nothing is contracted (K = 0); 0: the
+                            program's GEMM runs again */
+  int32_t kept_dtype;    /* a coda_dtype, of the accumulators that are kept */
+} coda_backward;
 /* NOLINTEND(modernize-use-using) */
 
 /* accumulator_i = A * B_i^T, then the operation's program on it. `variant` NULL takes the first one
@@ -169,6 +182,25 @@ CODA_API int32_t coda_has_operands(const char* operation);
 /* CODA_BAD_ARGUMENT beyond the last port. */
 CODA_API coda_status coda_get_port(const char* operation, const char* variant, int32_t index,
                                    coda_port* port);
+
+/* Programs of one's own, for those who trace them in another language. `text` is the graph, a node
+ * on a line (coda/trace/graph_text.h); the same text gives the same program. Compiled when it first
+ * runs: for the CPU by the machine's C++ compiler, for the GPU by NVRTC; CODA_DEVICE_ERROR where
+ * there is none. Compiled code is kept in $CODA_CACHE, else in ~/.cache/coda. */
+CODA_API coda_status coda_define_program(const char* text, const coda_program** program);
+/* The program of its gradients: ports d<output> in, d<port> and daccumulator (daccumulator0, 1)
+ * out; inputs, outputs and accumulators (accumulator, or accumulator0, 1) that it reads keep their
+ * names. Row and column sums are partials. */
+CODA_API coda_status coda_derive_program(const coda_program* program, const coda_backward* options,
+                                         const coda_program** derived);
+CODA_API const char* coda_program_source(const coda_program* program); /* C++ */
+/* CODA_BAD_ARGUMENT beyond the last port. */
+CODA_API coda_status coda_get_program_port(const coda_program* program, int32_t index,
+                                           coda_port* port);
+/* As coda_run(), with row-major operands on the GPU; needs no workspace. */
+CODA_API coda_status coda_run_program(const coda_program* program, const coda_operand* a,
+                                      const coda_operand* b, const coda_argument* arguments,
+                                      int32_t argument_count, const coda_options* options);
 
 /* Why the last call on this thread failed; "" after one that did not. Valid until the next call. */
 CODA_API const char* coda_last_error(void);

@@ -4,12 +4,11 @@
 
 #include <array>
 #include <chrono>
-#include <fstream>
 #include <regex>
-#include <set>
 #include <sstream>
 
 #include "coda/author/diagnostics.h"
+#include "coda/author/includes.h"
 #include "coda/author/kernel_cache.h"
 #include "coda/author/nvrtc.h"
 #include "coda/author/toolchain.h"
@@ -23,7 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "coda_kernel.cu";
 
-std::string quoted(const fs::path& path) { return fmt::format("\"{}\"", path.string()); }
+std::string definition(const KernelSource& source) {
+  if (source.program.empty()) return source.text;
+  return fmt::format("#include \"{}\"", fs::absolute(source.program).lexically_normal().string());
+}
 
 std::string source_text(const KernelSource& source) {
   const auto major = [](kernel::OperandMajor value) {
@@ -31,7 +33,7 @@ std::string source_text(const KernelSource& source) {
   };
   return fmt::format(
       R"(#include "coda/kernel/gemm.h"
-#include {}
+{}
 using Kernel = coda::kernel::KernelTraits<{}, {}, {}, coda::kernel::OperandMajor::{},
                                           coda::kernel::OperandMajor::{}, {}u, {}, {}u>;
 extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
@@ -39,47 +41,9 @@ extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
   coda::kernel::gemm_block<Kernel>(arguments);
 }}
 )",
-      quoted(fs::absolute(source.program).lexically_normal()), source.type, source.operand,
-      source.tile, major(source.a), major(source.b), source.given, source.slices, source.either,
-      CompiledKernel::kFunction);
+      definition(source), source.type, source.operand, source.tile, major(source.a),
+      major(source.b), source.given, source.slices, source.either, CompiledKernel::kFunction);
 }
-
-// Everything that a text includes, as far as it is found in these folders.
-class Includes {
- public:
-  explicit Includes(std::vector<fs::path> folders) : folders_(std::move(folders)) {}
-
-  void add(const std::string& text, const fs::path& beside) {
-    static const std::regex kInclude(R"(^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"])",
-                                     std::regex::multiline);
-    for (auto match = std::sregex_iterator(text.begin(), text.end(), kInclude);
-         match != std::sregex_iterator(); ++match) {
-      find((*match)[1].str(), beside);
-    }
-  }
-  const std::string& contents() const { return contents_; }
-
- private:
-  void find(const std::string& name, const fs::path& beside) {
-    std::vector<fs::path> places{beside};
-    places.insert(places.end(), folders_.begin(), folders_.end());
-    for (const fs::path& folder : places) {
-      const fs::path path = (folder / name).lexically_normal();
-      if (!fs::is_regular_file(path)) continue;
-      if (!seen_.insert(path).second) return;
-      std::ifstream file(path);
-      std::stringstream stream;
-      stream << file.rdbuf();
-      const std::string text = stream.str();
-      contents_ += fmt::format("{} {}\n{}", name, text.size(), text);
-      return add(text, path.parent_path());
-    }
-  }
-
-  std::vector<fs::path> folders_;
-  std::set<fs::path> seen_;
-  std::string contents_;
-};
 
 // ptxas's account: "Used 168 registers", "16 bytes spill stores".
 int number_before(const std::string& log, const char* pattern) {
@@ -105,7 +69,7 @@ CompiledKernel compile(const KernelSource& source, const std::string& architectu
   std::vector<std::string> options{"--gpu-architecture=" + architecture, "--std=c++20",
                                    "--device-as-default-execution-space", "--ptxas-options=-v",
                                    "--dopt=on"};
-  Includes includes(own);
+  author::Includes includes(own);
   includes.add(text, source.program.parent_path());
   std::string made_of = fmt::format("NVRTC {}\n{}\n{}", nvrtc.version(), text, includes.contents());
   for (const std::string& option : options) made_of += option + "\n";

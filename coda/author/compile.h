@@ -10,10 +10,11 @@ namespace coda {
 
 // A kernel by the names that C++ has for its parts.
 struct KernelSource {
-  std::filesystem::path program;  // the header that defines it
-  std::string type;               // "::ScaledRelu<coda::bf16>"
-  std::string operand;            // "coda::bf16" or "coda::fp16"
-  int tile = 1;                   // place in kernel::kTileConfigs
+  std::filesystem::path program;  // the header that defines it; none: `text` does
+  std::string text = {};
+  std::string type;     // "::ScaledRelu<coda::bf16>"
+  std::string operand;  // "coda::bf16" or "coda::fp16"
+  int tile = 1;         // place in kernel::kTileConfigs
   kernel::OperandMajor a = kernel::OperandMajor::kContraction;
   kernel::OperandMajor b = kernel::OperandMajor::kContraction;
   uint32_t given = 0;   // optional ports that it has, by place

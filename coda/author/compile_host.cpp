@@ -2,14 +2,15 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <utility>
 
 #include "coda/author/diagnostics.h"
 #include "coda/author/host_sources.h"
+#include "coda/author/inspect.h"
 #include "coda/author/process.h"
+#include "coda/author/scratch_folder.h"
 #include "coda/author/toolchain.h"
 #include "coda/core/error.h"
 
@@ -17,29 +18,6 @@ namespace coda::author {
 namespace {
 
 namespace fs = std::filesystem;
-
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "coda-author-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Error(fmt::format("{}: cannot make a folder for compiled programs",
-                              fs::temp_directory_path().string()));
-    }
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // The commands that make the shared object of one folder's programs.
 struct Build {
@@ -60,6 +38,10 @@ class BuildPlan {
 
   Build make(std::span<const ProgramFiles> programs, const HostTargets& targets) {
     build_.programs = programs;
+    if (!targets.cpu) {
+      compile(write("planned", planned_source(programs)), {"-O0"});
+      return std::move(build_);
+    }
     const std::string epilogues = write("epilogues", epilogues_source(programs));
     for (const std::vector<std::string>& flags : toolchain_.isas) compile(epilogues, flags);
     for (const ProgramFiles& program : programs) {
@@ -155,6 +137,7 @@ LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const std::string& n
                     "it again",
                     find_headers().string()));
   }
+  for (const catalogue::Variant& variant : operation().variants) inspect(variant);
 }
 
 std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,

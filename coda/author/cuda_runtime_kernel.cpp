@@ -18,7 +18,7 @@ constexpr int kMostSpilled = 64;
 CompiledKernel compile_whole(const KernelSource& source) {
   CompiledKernel kernel = compile(source);
   if (kernel.spilled_bytes > kMostSpilled) {
-    throw Error(fmt::format(
+    throw RegistersError(fmt::format(
         "{}: on tile {} it needs more registers than there are: {} bytes are spilled to memory; "
         "keep fewer values alive at a time, make several of many with map_lanes "
         "(coda/program/lanes.h), or leave this tile out in NAME_kernels.h",

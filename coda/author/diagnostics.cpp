@@ -90,11 +90,27 @@ constexpr Hint kHints[] = {
     {"(has )?no member named .(?!.*namespace)",
      "a tile offers accumulator, load, store, reduce, row, column, segment, choice, given, lookup, "
      "group_sum and head_dim"},
+    {"does not name a (template )?type|no template named|no type named",
+     "ports: PerRow PerColumn PerElement Scalar Choice PerRowFrom PerHead PairTable Store "
+     "RowReduce "
+     "ColumnReduce, and around them Optional and Paired, all in namespace coda"},
+    {"no match for .operator[-+*/]?=.|no viable overloaded|discards qualifiers",
+     "a value over rows, over columns or over elements stays what it is: give a result a name of "
+     "its own, const auto z = a + b; an output is written by tile.store(port, value)"},
+    {"no match for .operator\\[\\].|subscript operator",
+     "a value has no index, it stands for all elements of a tile at once; tile.row() and "
+     "tile.column() say which one is meant"},
+    {"no match for call to .\\(const|call to object of type .const",
+     "a program has template <class Tile> CODA_HD void operator()(Tile& tile) const"},
+    {"invalid .static_cast.|cannot convert .*Fragment|no matching conversion",
+     "a value is no number; coda::to_float(i) makes floats of integers"},
     {"to .bool.|contextually convertible|is not convertible to 'bool'",
      "a value differs from element to element, a program does not branch on it: "
      "coda::select(condition, a, b)"},
     {"no matching function for call to .(sin|cos|pow|exp|log|sqrt|tanh|abs|fabs|fmax|fmin|max|min)",
      "std's functions take numbers; coda's take values: coda::exp(x), coda::max(a, b)"},
+    {"no matching (member )?function for call to .*\\b(load|store|reduce|lookup)\\b",
+     "tile.load, tile.store and tile.reduce take a port of the program, by its name, and values"},
     {"the_program_has_no_such_accumulator",
      "tile.accumulator(1) is for a program with static constexpr int accumulators = 2;"},
     {"is not a constant expression|must be initialized by a constant",

@@ -1,6 +1,7 @@
 #include "coda/author/host_sources.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -19,6 +20,22 @@ std::array<std::string, 3> instances(const ProgramFiles& program) {
 }
 
 constexpr const char* kOperands[] = {"bf16", "fp16"};  // that kernels take
+
+// What the shared object shows. A rule that the program as a whole breaks is shown at its struct.
+std::string shown_function(const ProgramFiles& program, const std::string& operation,
+                           const std::string& simulated) {
+  return fmt::format(R"(
+extern "C" __attribute__((visibility("default"))) const coda::author::Registration*
+{}{}() {{
+#line {} "{}"
+  static const coda::catalogue::Operation operation = coda::author::{};
+{}  static const coda::author::Registration registration{{.operation = &operation{}}};
+  return &registration;
+}}
+)",
+                     kRegistrationPrefix, program.name, program.line, program.program.string(),
+                     operation, simulated, simulated.empty() ? "" : ", .simulated = simulated");
+}
 
 std::string include(const fs::path& file) {
   return file.empty() ? "" : fmt::format("#include \"{}\"\n", file.string());
@@ -101,18 +118,25 @@ std::string registration_source(const ProgramFiles& program, const HostTargets& 
   }
   const std::string cases =
       program.cases.empty() ? "coda::author::Cases{}" : fmt::format("{}_cases()", program.name);
-  return text + fmt::format(R"(
-extern "C" __attribute__((visibility("default"))) const coda::author::Registration*
-{}{}() {{
-  static const coda::catalogue::Operation operation =
-      coda::author::operation<{}, {}, {}>("{}", "{}", &{}_formula, {}{});
-{}  static const coda::author::Registration registration{{.operation = &operation{}}};
-  return &registration;
-}}
-)",
-                            kRegistrationPrefix, program.name, types[0], types[1], types[2],
-                            program.name, program.argument, program.name, cases, gpu, simulated,
-                            simulated.empty() ? "" : ", .simulated = simulated");
+  const std::string formula =
+      program.formula.empty() ? "nullptr" : fmt::format("&{}_formula", program.name);
+  const std::string operation =
+      fmt::format("operation<{}>(\"{}\", \"{}\", {}, {}{})", fmt::join(types, ", "), program.name,
+                  program.argument, formula, cases, gpu);
+  return text + shown_function(program, operation, simulated);
+}
+
+std::string planned_source(std::span<const ProgramFiles> programs) {
+  std::string text = "#include \"coda/author/planned.h\"\n";
+  for (const ProgramFiles& program : programs) {
+    text += include(program.program) + include(program.kernels);
+    text += shown_function(
+        program,
+        fmt::format("planned_operation<{}>(\"{}\", \"{}\")", fmt::join(instances(program), ", "),
+                    program.name, program.argument),
+        "");
+  }
+  return text;
 }
 
 }  // namespace coda::author

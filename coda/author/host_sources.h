@@ -7,8 +7,9 @@
 
 namespace coda::author {
 
-// What runs a program besides the CPU.
+// What a program is compiled for.
 struct HostTargets {
+  bool cpu = true;           // else nothing runs it: its graphs and plans alone
   bool simulator = false;    // of a process that has it (coda_simulated)
   bool gpu = false;          // of a libcoda that was built with CUDA
   std::string variant = {};  // the only one that kernels are compiled for; none: all
@@ -27,5 +28,7 @@ std::string simulated_source(const ProgramFiles& program, size_t type, const Hos
 
 // The operation, from a function that the shared object shows.
 std::string registration_source(const ProgramFiles& program, const HostTargets& targets);
+// The same of programs that nothing runs, all of a folder together.
+std::string planned_source(std::span<const ProgramFiles> programs);
 
 }  // namespace coda::author

@@ -2,51 +2,63 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "coda/core/error.h"
 
 namespace coda::author {
 namespace {
 
-std::string text_of(const std::source_location& where) {
-  std::error_code error;
-  const std::filesystem::path relative = std::filesystem::relative(where.file_name(), error);
-  const bool inside = !error && !relative.string().starts_with("..");
-  return fmt::format("{}:{}", inside ? relative.string() : where.file_name(), where.line());
+// What an argument of a call, a formula or the command line can be called.
+void check_names(const ProgramView& program) {
+  const std::set<std::string> taken{"A", "B", "head_dim"};
+  std::set<std::string> known;
+  for (const PortView& port : program.ports) {
+    const auto fail = [&](const char* reason) {
+      throw Error(fmt::format("{}: port_names: '{}' {}", program.name, port.name, reason));
+    };
+    if (!std::regex_match(port.name, std::regex("[A-Za-z_][A-Za-z0-9_]*"))) {
+      fail("is no name: expected letters, digits and underscores, as the member is called");
+    }
+    if (taken.contains(port.name)) fail("has a meaning in formulas already: take another name");
+    if (!known.insert(port.name).second) fail("stands there twice: every port has its own name");
+  }
+}
+
+std::vector<trace::Instance> instances_of(const ProgramView& program) {
+  const trace::Instance everything = trace::everything(program);
+  std::vector<trace::Instance> result{everything, {}};
+  for (const PortView& port : program.ports) {
+    for (int choice = 0; choice < port.choices; ++choice) {
+      result.push_back(everything);
+      result.back().numbers[port.name] = choice;
+    }
+  }
+  return result;
 }
 
 }  // namespace
 
-void check_run(const char* program, std::vector<PortNotes>& ports) {
-  for (PortNotes& port : ports) {
-    if (!is_input(port.kind) && port.calls.size() > 1) {
-      throw Error(
-          fmt::format("{}: output '{}' is written twice, at {} and at {}: write it once; "
-                      "coda::select(condition, a, b) picks one of two values",
-                      program, port.name, text_of(port.calls[0]), text_of(port.calls[1])));
-    }
-    port.used = port.used || !port.calls.empty();
-    port.calls.clear();
+void inspect(const catalogue::Variant& variant) {
+  const ProgramView& program = variant.program;
+  check_names(program);
+  std::set<int> read;
+  for (const trace::Instance& instance : instances_of(program)) {
+    const trace::Graph graph = variant.trace(instance);
+    for (const trace::Node& node : graph.nodes) read.insert(node.port);
   }
-}
-
-void check_uses(const char* program, const std::vector<PortNotes>& ports) {
-  for (const PortNotes& port : ports) {
+  for (size_t i = 0; i < program.ports.size(); ++i) {
+    const PortView& port = program.ports[i];
     // A scalar's number may be taken as it is: port.get().
-    if (port.used || port.kind == PortKind::kScalar) continue;
-    const bool input = is_input(port.kind);
+    if (!is_input(port.kind) || port.kind == PortKind::kScalar) continue;
+    if (read.contains(static_cast<int>(i))) continue;
     throw Error(
-        fmt::format("{}: {} '{}' is never {}: {} it in operator(), or take it out of the "
+        fmt::format("{}: input '{}' is never read: load it in operator(), or take it out of the "
                     "struct and of port_names",
-                    program, input ? "input" : "output", port.name, input ? "read" : "written",
-                    input ? "load" : "write"));
+                    program.name, port.name));
   }
-}
-
-void fail_foreign_port(const char* program, const std::source_location& where) {
-  throw Error(
-      fmt::format("{}: {}: this port is no member of the program: ports are members of the "
-                  "struct, used by their names",
-                  program, text_of(where)));
 }
 
 }  // namespace coda::author

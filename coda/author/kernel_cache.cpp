@@ -34,14 +34,14 @@ bool write_all(int file, const std::string& bytes) {
 
 }  // namespace
 
-KernelCache KernelCache::standard() {
+KernelCache KernelCache::standard(const std::string& suffix) {
   for (const auto& [variable, below] :
        {std::pair{"CODA_CACHE", ""}, {"XDG_CACHE_HOME", "coda"}, {"HOME", ".cache/coda"}}) {
     if (fs::path folder = folder_from(variable, below); !folder.empty()) {
-      return KernelCache(std::move(folder));
+      return KernelCache(std::move(folder), suffix);
     }
   }
-  return KernelCache({});
+  return KernelCache({}, suffix);
 }
 
 std::optional<std::string> KernelCache::find(const std::string& key) const {

@@ -9,22 +9,66 @@
 
 namespace coda::author {
 
-void fail_shared_memory(const char* program, const std::vector<PortBytes>& ports, int free) {
-  std::vector<PortBytes> sorted = ports;
-  std::ranges::sort(sorted, {}, [](const PortBytes& p) { return std::tuple(-p.bytes, p.port); });
-  std::string text;
-  int total = 0;
-  for (const PortBytes& port : sorted) {
-    total += port.bytes;
-    if (port.bytes > 0) text += fmt::format("\n  {:>6} bytes  {}", port.bytes, port.port);
+std::vector<PortCost> port_costs(const ProgramView& program, const kernel::TileConfig& tile) {
+  const int columns = tile.columns / program.accumulators;
+  const int rows = tile.pingpong ? tile.rows : tile.rows / 2;
+  std::vector<PortCost> result;
+  for (const PortView& port : program.ports) {
+    PortCost cost{port.name};
+    const int halves = port.paired ? 2 : 1;
+    const auto bytes = static_cast<int>(port.element_bytes);
+    switch (port.kind) {
+      case PortKind::kPerElement:
+      case PortKind::kStore:
+        cost.shared_bytes = epilogue::kRowBlock * tile.sub_columns * bytes * halves;
+        break;
+      case PortKind::kPerRow:
+      case PortKind::kPerRowFrom: cost.shared_bytes = rows * 4; break;
+      case PortKind::kPerColumn:
+      case PortKind::kPerHead: cost.shared_bytes = columns * 4 * halves; break;
+      case PortKind::kColumnReduce:  // two turns of four warps
+        cost.shared_bytes = 8 * columns * bytes;
+        break;
+      case PortKind::kRowReduce: cost.registers = 2 * bytes / 4; break;  // of two rows
+      case PortKind::kScalar:
+      case PortKind::kPairTable: break;
+    }
+    result.push_back(cost);
   }
-  throw Error(
-      fmt::format("{}: its ports take {} bytes of shared memory, {} are free beside the operands "
-                  "of the smallest "
-                  "tile: fewer tensors over elements, bf16 instead of float, or two programs; it "
-                  "runs on the CPU "
-                  "as it is{}",
-                  program, total, free, text));
+  return result;
+}
+
+void fail_kernels(const ProgramView& program) {
+  constexpr kernel::TileConfig kTile = kernel::kTileConfigs[detail::kNarrowTiles[0]];
+  std::vector<PortCost> costs = port_costs(program, kTile);
+  int registers = 0, bytes = 0;
+  for (const PortCost& cost : costs) {
+    registers += cost.registers;
+    bytes += cost.shared_bytes;
+  }
+  const bool too_many = registers > detail::free_registers(kTile);
+  const auto of = [&](const PortCost& cost) {
+    return too_many ? cost.registers : cost.shared_bytes;
+  };
+  std::ranges::sort(costs, {},
+                    [&](const PortCost& cost) { return std::tuple(-of(cost), cost.port); });
+  std::string list;
+  for (const PortCost& cost : costs) {
+    if (of(cost) == 0) continue;
+    list += fmt::format("\n  {:>6} {}  {}", of(cost), too_many ? "registers" : "bytes", cost.port);
+  }
+  if (too_many) {
+    throw Error(fmt::format(
+        "{}: the running states of its row reductions take {} registers of a thread, {} are free "
+        "beside the accumulators of the smallest tile: fewer row reductions, states of fewer "
+        "numbers, or two programs; it runs on the CPU as it is{}",
+        program.name, registers, detail::free_registers(kTile), list));
+  }
+  throw Error(fmt::format(
+      "{}: its ports take {} bytes of shared memory, {} are free beside the operands of the "
+      "smallest tile: fewer tensors over elements, bf16 instead of float, or two programs; it runs "
+      "on the CPU as it is{}",
+      program.name, bytes, detail::free_bytes(kTile), list));
 }
 
 }  // namespace coda::author

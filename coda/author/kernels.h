@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coda/plan/manifest.h"
+#include "coda/program/describe.h"
 
 namespace coda::author {
 
@@ -57,24 +58,64 @@ constexpr epilogue::Staging<P> staging_of(const kernel::TileConfig& tile, uint32
                                   tile.in_place);
 }
 
-// The rules of KernelTraits, which would not compile.
+// Of a thread that multiplies: its accumulators, what it has besides, and what any code takes for
+// addresses and barriers, as the warps that feed (KernelTraits::kFeederRegisters).
+constexpr int free_registers(const kernel::TileConfig& tile) {
+  const int accumulators = tile.rows * tile.columns / (tile.pingpong ? 128 : 256);
+  return (accumulators > 128 ? 240 : 232) - 24 - accumulators;
+}
+
+// Running states of row reductions, of the two rows that a thread has.
 template <class P>
-constexpr bool fits_tile(int index, uint32_t given) {
-  const kernel::TileConfig tile = kernel::kTileConfigs[index];
-  const epilogue::Staging<P> staging = staging_of<P>(tile, given);
-  const int columns = tile.columns / accumulators_of<P>();
+constexpr int row_state_registers(uint32_t given) {
+  int result = 0;
+  for (const epilogue::PortInfo& info : epilogue::port_infos<P>(given)) {
+    if (info.kind == PortKind::kRowReduce && info.given) result += 2 * info.state_floats;
+  }
+  return result;
+}
+
+// The rules of KernelTraits, which would not compile, and registers, which would be spilled.
+// staging: of the program's ports on this tile; states: registers of its row reductions.
+template <int kCount>
+constexpr bool fits_tile(const kernel::TileConfig& tile, int accumulators,
+                         const epilogue::StagingOf<kCount>& staging, int states) {
+  const int columns = tile.columns / accumulators;
   const int vectors = (staging.vector_bytes + 15) / 16 * 16 + 2 * 4 * staging.column_bytes;
   const int subs = (tile.pingpong ? tile.rows : tile.rows / 2) / 64 * (columns / tile.sub_columns);
   const auto sets = epilogue::fit_sets(staging.input_set, staging.output_set, subs,
                                        (free_bytes(tile) - vectors) / 1024 * 1024);
   return free_bytes(tile) >= vectors && sets.inputs >= 0 &&
-         (!staging.reduces_rows || columns % 64 == 0);
+         (!staging.reduces_rows || columns % 64 == 0) && states <= free_registers(tile);
 }
 
 inline constexpr int kWideTiles[] = {2, 3, 10}, kNarrowTiles[] = {1, 9};
 // Of programs that combine many states at a time: tiles on which as many meet, so that a result's
 // bits do not depend on the tile.
 inline constexpr int kWideStateTiles[] = {4};
+// Two accumulators and tensors in besides leave no registers on the wide tiles.
+constexpr bool narrow_only(int accumulators, bool tensors_in) {
+  return accumulators == 2 && tensors_in;
+}
+
+// add(tile) for the first wide and the first narrow tile that fits(tile).
+template <class Fits, class Add>
+constexpr void choose_tiles(bool combines_states, bool narrow_only, Fits&& fits, Add&& add) {
+  const auto add_first = [&](const auto& tiles) {
+    for (const int tile : tiles) {
+      if (!fits(tile)) continue;
+      add(tile);
+      return;
+    }
+  };
+  if (combines_states) {
+    add_first(kWideStateTiles);
+  } else if (!narrow_only) {
+    add_first(kWideTiles);
+  }
+  add_first(kNarrowTiles);
+}
+
 template <class P>
 constexpr bool combines_states() {
   bool result = false;
@@ -98,23 +139,16 @@ struct KernelChoices {
 template <class P>
 constexpr KernelChoices choose_kernels() {
   KernelChoices result;
-  // Two accumulators and tensors in besides leave no registers on the wide tiles.
   constexpr bool kNarrowOnly =
-      accumulators_of<P>() == 2 && coda::detail::has_port_of<P>(PortKind::kPerElement);
+      narrow_only(accumulators_of<P>(), coda::detail::has_port_of<P>(PortKind::kPerElement));
   const auto add = [&](uint32_t given) {
-    const auto first_that_fits = [&](const auto& tiles) {
-      for (const int tile : tiles) {
-        if (!fits_tile<P>(tile, given)) continue;
-        result.choice[result.count++] = {tile, given};
-        return;
-      }
+    const auto fits = [&](int tile) {
+      const kernel::TileConfig config = kernel::kTileConfigs[tile];
+      return fits_tile(config, accumulators_of<P>(), staging_of<P>(config, given),
+                       row_state_registers<P>(given));
     };
-    if constexpr (combines_states<P>()) {
-      first_that_fits(kWideStateTiles);
-    } else if constexpr (!kNarrowOnly) {
-      first_that_fits(kWideTiles);
-    }
-    first_that_fits(kNarrowTiles);
+    choose_tiles(combines_states<P>(), kNarrowOnly, fits,
+                 [&](int tile) { result.choice[result.count++] = {tile, given}; });
   };
   constexpr uint32_t kDecided = decided_ports<P>();
   if (stdlib::popcount(kDecided) <= 2) {
@@ -167,42 +201,21 @@ constexpr auto all_kernels() {
   }
 }
 
-struct PortBytes {
+// What a port takes of a consumer, one of two, beside the operands.
+struct PortCost {
   std::string port;
-  int bytes = 0;
+  int shared_bytes = 0;
+  int registers = 0;  // of a thread, for as long as a tile lasts
 };
+std::vector<PortCost> port_costs(const ProgramView& program, const kernel::TileConfig& tile);
 
 // Throws coda::Error that says what each port takes.
-[[noreturn]] void fail_shared_memory(const char* program, const std::vector<PortBytes>& ports,
-                                     int free);
+[[noreturn]] void fail_kernels(const ProgramView& program);
 
 // Throws where no tile has room for the program's ports.
 template <class P>
 void require_kernels() {
-  if constexpr (!has_kernels<P>()) {
-    constexpr kernel::TileConfig kTile = kernel::kTileConfigs[1];
-    std::vector<PortBytes> ports;
-    for (int i = 0; i < port_count<P>; ++i) {
-      const auto infos = epilogue::port_infos<P>(~0u);
-      const int sub_tile = epilogue::kRowBlock * kTile.sub_columns;
-      const int columns = kTile.columns / accumulators_of<P>();
-      int bytes = 0;
-      switch (infos[static_cast<size_t>(i)].kind) {
-        case PortKind::kPerElement:
-        case PortKind::kStore: bytes = sub_tile * infos[static_cast<size_t>(i)].bytes; break;
-        case PortKind::kPerRow:
-        case PortKind::kPerRowFrom: bytes = kTile.rows * 4; break;
-        case PortKind::kPerColumn:
-        case PortKind::kPerHead: bytes = columns * 4; break;
-        case PortKind::kColumnReduce:
-          bytes = 8 * columns * 4 * infos[static_cast<size_t>(i)].state_floats;
-          break;
-        default: break;
-      }
-      ports.push_back({P::port_names.name[i], bytes});
-    }
-    fail_shared_memory(name_of<P>(), ports, detail::free_bytes(kTile));
-  }
+  if constexpr (!has_kernels<P>()) fail_kernels(describe(P{}));
 }
 
 }  // namespace coda::author

@@ -104,7 +104,9 @@ void* open_nvrtc() {
 
 std::vector<fs::path> find_standard_headers() {
   std::vector<fs::path> roots = cuda_roots();
-  if (const char* asked = std::getenv("CODA_NVRTC")) roots.emplace(roots.begin(), asked, "..");
+  if (const char* asked = std::getenv("CODA_NVRTC")) {
+    roots.insert(roots.begin(), fs::path(asked) / "..");
+  }
   for (const fs::path& root : roots) {
     for (const char* folder : {"include/cccl", "include"}) {
       if (fs::exists(root / folder / "cuda/std/bit")) return {root / folder, root / "include"};

@@ -76,15 +76,11 @@ ProgramFiles files_of(const fs::path& header) {
   files.is_template =
       std::regex_search(read_text(files.program),
                         std::regex(fmt::format(R"(\btemplate\s*<[^;{{}}]*\bstruct\s+{}\b)", type)));
-  files.formula = beside(kFormula);
-  if (!fs::exists(files.formula)) {
-    throw Error(
-        fmt::format("{}: has no formula; write {}, with {}_formula(in, round) (`coda new` "
-                    "shows one)",
-                    header.string(), files.formula.string(), files.name));
+  if (fs::exists(beside(kFormula))) {
+    files.formula = beside(kFormula);
+    require_declared(files.formula, fmt::format(R"(\b{}_formula\s*\()", files.name),
+                     fmt::format("the function {}_formula(in, round)", files.name));
   }
-  require_declared(files.formula, fmt::format(R"(\b{}_formula\s*\()", files.name),
-                   fmt::format("the function {}_formula(in, round)", files.name));
   if (fs::exists(beside(kKernels))) files.kernels = beside(kKernels);
   if (fs::exists(beside(kCases))) {
     files.cases = beside(kCases);
@@ -92,6 +88,15 @@ ProgramFiles files_of(const fs::path& header) {
                      fmt::format("the function {}_cases()", files.name));
   }
   return files;
+}
+
+// Of the headers in a folder: those that programs share are none.
+bool is_program(const fs::path& header) {
+  const std::string stem = header.stem().string(), text = read_text(header);
+  const std::string type = struct_name(stem);
+  return fs::exists(header.parent_path() / fmt::format("{}{}{}", stem, kFormula, kHeader)) ||
+         (std::regex_search(text, std::regex(fmt::format(R"(\bstruct\s+{}\b)", type))) &&
+          text.find("port_names") != std::string::npos);
 }
 
 }  // namespace
@@ -116,27 +121,26 @@ std::vector<ProgramFiles> find_programs(const fs::path& folder_or_header) {
   std::vector<fs::path> headers;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_or_header)) {
     const fs::path& path = entry.path();
-    const std::string stem = path.stem().string();
-    if (path.extension() == kHeader && stem.ends_with(kFormula)) {
-      headers.push_back(path.parent_path() /
-                        (stem.substr(0, stem.size() - kFormula.size()) + std::string(kHeader)));
+    std::string stem = path.stem().string();
+    if (path.extension() != kHeader) continue;
+    if (stem.ends_with(kFormula)) {
+      stem.resize(stem.size() - kFormula.size());
+      const fs::path program = path.parent_path() / (stem + std::string(kHeader));
+      if (fs::exists(program)) continue;
+      throw Error(
+          fmt::format("{}: no such file, although there is a formula for it", program.string()));
     }
+    if (is_program(path)) headers.push_back(path);
   }
   if (headers.empty()) {
     throw Error(
-        fmt::format("{}: expected a program, NAME.h, and its formula, NAME_formula.h; "
-                    "`coda new NAME` makes both",
+        fmt::format("{}: expected a program, NAME.h, with 'struct Name' and its port_names; "
+                    "`coda new NAME` makes one",
                     folder_or_header.string()));
   }
   std::ranges::sort(headers);
   std::vector<ProgramFiles> result;
-  for (const fs::path& header : headers) {
-    if (!fs::exists(header)) {
-      throw Error(
-          fmt::format("{}: no such file, although there is a formula for it", header.string()));
-    }
-    result.push_back(files_of(header));
-  }
+  for (const fs::path& header : headers) result.push_back(files_of(header));
   return result;
 }
 

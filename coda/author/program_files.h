@@ -1,5 +1,5 @@
-// Where an author's program lies: NAME.h has the program, NAME_formula.h its fp64 formula, and,
-// where they are, NAME_cases.h how to draw its inputs and NAME_kernels.h its kernels for the GPU.
+// Where an author's program lies: NAME.h has the program, and, where they are, NAME_formula.h its
+// fp64 formula, NAME_cases.h how to draw its inputs and NAME_kernels.h its kernels for the GPU.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -12,7 +12,8 @@ struct ProgramFiles {
   int line = 1;              // of the struct
   bool is_template = false;  // over the type of its operands
   std::string argument;      // the program's file as a command names it
-  std::filesystem::path program, formula;
+  std::filesystem::path program;
+  std::filesystem::path formula;  // empty: its graph says what it means
   std::filesystem::path cases;    // empty: inputs are drawn from the kinds of the ports
   std::filesystem::path kernels;  // empty: kernels.h chooses them
 };
@@ -20,8 +21,8 @@ struct ProgramFiles {
 // Whether a command's argument means files rather than an operation of the catalogue.
 bool names_files(const std::string& argument);
 
-// Of a header, or of every header in a folder that has a formula beside it. Throws coda::Error that
-// says what is missing.
+// Of a header, or of every header NAME.h in a folder that has a struct Name of ports. Throws
+// coda::Error that says what is missing.
 std::vector<ProgramFiles> find_programs(const std::filesystem::path& folder_or_header);
 
 // Throws coda::Error unless `name` can name an operation: lower-case words with underscores, no

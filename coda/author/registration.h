@@ -2,7 +2,6 @@
 // operation. Included by the sources that compile.h writes.
 #pragma once
 #include "coda/author/cases.h"
-#include "coda/author/inspect.h"
 #include "coda/catalogue/operation.h"
 
 namespace coda::catalogue {
@@ -24,7 +23,6 @@ inline constexpr const char* kRegistrationPrefix = "coda_author_";  // and the p
 namespace detail {
 template <class P, class T>
 catalogue::Variant variant_of(const Cases& cases, const catalogue::GpuProgram& gpu = {}) {
-  inspect<P>();
   catalogue::Variant result = catalogue::variant<P>(dtype_name(dtype_of<T>), dtype_of<T>, gpu);
   result.values = cases.values;
   return result;
@@ -32,7 +30,7 @@ catalogue::Variant variant_of(const Cases& cases, const catalogue::GpuProgram& g
 }  // namespace detail
 
 // A variant for every type of operands: of a program that is a template over it, or of one program
-// with all of them.
+// with all of them. formula: nullptr where there is none.
 template <class Bf16, class Fp16, class Fp32>
 catalogue::Operation operation(const char* name, const char* file, reference::Formula formula,
                                const Cases& cases, const catalogue::GpuProgram& gpu_bf16 = {},

@@ -5,9 +5,15 @@
 
 #include "coda/author/compile.h"
 #include "coda/catalogue/operation.h"
+#include "coda/core/error.h"
 #include "coda/plan/map_request.h"
 
 namespace coda::author {
+
+// There are too few for the program on this tile.
+class RegistersError : public Error {
+  using Error::Error;
+};
 
 // A kernel that is compiled when it is first used.
 class RuntimeKernel {

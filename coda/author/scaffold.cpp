@@ -75,6 +75,8 @@ are drawn.
 coda check . --backend cpu    # compiles it and compares with the formula on random cases
 coda check . --backend sim    # the GPU's kernels, without a GPU
 coda check . --backend cuda
+coda explain .                # what it costs on a GPU, without one
+coda derive .                 # its backward program
 coda bench .                  # beside the plain GEMM
 ```
 

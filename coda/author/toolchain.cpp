@@ -38,7 +38,8 @@ std::string find_in_path(const std::string& name) {
 }
 
 constexpr const char* kWithoutCompiler =
-    "the catalogue's operations need none (coda list, check, bench, train); own programs do";
+    "the catalogue's operations need none (coda list, explain, derive, check, bench, train); own "
+    "programs do";
 
 std::string find_compiler() {
   if (const char* asked = std::getenv("CXX"); asked != nullptr && *asked != '\0') {
@@ -54,6 +55,20 @@ std::string find_compiler() {
       fmt::format("no C++ compiler: CXX is not set and PATH has no c++, g++ or clang++ "
                   "(Debian: apt-get install g++); {}",
                   kWithoutCompiler));
+}
+
+constexpr const char* kHighway = "hwy/highway.h";
+
+// The folder that Highway's headers are in: beside coda's, where the build found them, or Debian's.
+fs::path find_highway(const fs::path& include) {
+  for (const fs::path& folder :
+       {include, fs::path(CODA_HIGHWAY_INCLUDE_DIR), fs::path("/usr/include")}) {
+    if (fs::exists(folder / kHighway)) return folder;
+  }
+  throw Error(
+      fmt::format("Highway's headers: {} is neither in {} nor in {} (Debian: apt-get "
+                  "install libhwy-dev); {}",
+                  kHighway, include.string(), CODA_HIGHWAY_INCLUDE_DIR, kWithoutCompiler));
 }
 
 bool has_headers(const fs::path& folder) { return fs::exists(folder / "coda/program/program.h"); }
@@ -75,8 +90,8 @@ fs::path find_headers() {
     throw Error(
         fmt::format("CODA_INCLUDE={}: expected a folder with coda/program/program.h", asked));
   }
-  for (const fs::path& folder :
-       {own_folder() / "../include", own_folder() / "..", fs::path(CODA_SOURCE_DIR)}) {
+  for (const fs::path& folder : {own_folder() / "../include", own_folder() / "include",
+                                 own_folder() / "..", fs::path(CODA_SOURCE_DIR)}) {
     if (has_headers(folder)) return folder.lexically_normal();
   }
   throw Error(
@@ -85,8 +100,8 @@ fs::path find_headers() {
 }
 
 fs::path find_generated_headers() {
-  for (const fs::path& folder :
-       {find_headers(), own_folder() / "generated", fs::path(CODA_GENERATED_DIR)}) {
+  for (const fs::path& folder : {find_headers(), own_folder() / "generated",
+                                 own_folder() / "../generated", fs::path(CODA_GENERATED_DIR)}) {
     if (fs::exists(folder / "coda/ptx/wgmma_instruction.cuh")) return folder;
   }
   throw Error(
@@ -111,8 +126,11 @@ Toolchain find_toolchain() {
                   "-Wno-missing-field-initializers",
                   fmt::format("-DCODA_CPU_ISAS={}", cpu::kIsaCount),
                   "-I" + result.include.string()};
-  const std::string highway = CODA_HIGHWAY_INCLUDE_DIR;
-  if (highway != "/usr/include") result.flags.push_back("-isystem" + highway);
+  const fs::path highway = find_highway(result.include);
+  result.highway = highway / kHighway;
+  if (highway != "/usr/include" && highway != result.include) {
+    result.flags.push_back("-isystem" + highway.string());
+  }
   for (const char* flags : {CODA_ISA_FLAGS_PORTABLE, CODA_ISA_FLAGS_AVX2, CODA_ISA_FLAGS_AVX512}) {
     if (result.isas.size() < cpu::kIsaCount) result.isas.push_back(words(flags));
   }

@@ -10,6 +10,7 @@ namespace coda::author {
 struct Toolchain {
   std::string compiler;
   std::filesystem::path include;               // has coda/program/program.h
+  std::filesystem::path highway;               // hwy/highway.h, which the CPU's programs include
   std::vector<std::string> flags;              // of every source
   std::vector<std::vector<std::string>> isas;  // more of them, by instruction set
 };

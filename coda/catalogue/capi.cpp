@@ -1,30 +1,14 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <mutex>
-#include <set>
-
 #include "coda/catalogue/capi_call.h"
 #include "coda/catalogue/capi_guard.h"
+#include "coda/catalogue/capi_port.h"
+#include "coda/catalogue/capi_target.h"
 #include "coda/core/error.h"
 #include "coda/version.h"
-#if defined(CODA_HAS_CUDA)
-#include "coda/plan/cuda.h"
-#endif
 
 namespace coda::catalogue {
 namespace {
-
-#if defined(CODA_HAS_CUDA)
-cuda::Target target_of(const coda_options& options) {
-  return {.device = options.gpu,
-          .stream = static_cast<cudaStream_t>(options.stream),
-          .workspace = options.workspace,
-          .workspace_bytes = options.workspace_bytes};
-}
-#endif
 
 // Before a call on the GPU: the build has it, and the variant runs there.
 void check_cuda(const CApiCall& call) {
@@ -65,14 +49,6 @@ int64_t workspace_bytes(const CApiCall& call, const coda_options& options) {
   return 0;
 }
 
-template <class List>
-const auto& at(const char* what, const List& list, int32_t index) {
-  if (index < 0 || static_cast<size_t>(index) >= list.size()) {
-    throw Error(fmt::format("expected a {} below {}, got {}", what, list.size(), index));
-  }
-  return list[static_cast<size_t>(index)];
-}
-
 const Operation& operation_named(const char* name) {
   if (name == nullptr) throw Error("expected the name of an operation, got a null pointer");
   return find_operation(name);
@@ -81,40 +57,6 @@ const Operation& operation_named(const char* name) {
 const Variant& variant_named(const char* operation, const char* variant) {
   if (variant == nullptr) throw Error("expected the name of a variant, got a null pointer");
   return find_variant(operation_named(operation), variant);
-}
-
-// A text that lives as long as the library.
-const char* keep(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> texts;
-  const std::scoped_lock lock(mutex);
-  return texts.insert(text).first->c_str();
-}
-
-int32_t dtype_code(DType type) {
-  switch (type) {
-    case DType::kBf16: return CODA_BF16;
-    case DType::kFp16: return CODA_FP16;
-    case DType::kInt32: return CODA_INT32;
-    case DType::kInt64: return CODA_INT64;
-    case DType::kFp32:
-    case DType::kState: break;
-  }
-  return CODA_FP32;
-}
-
-coda_port port_of(const PortView& port) {
-  const bool state = port.dtype == DType::kState;
-  return {
-      .size = sizeof(coda_port),
-      .name = port.name.c_str(),
-      .kind = kind_name(port.kind),
-      .shape = keep(shape_name(port)),
-      .dtype = dtype_code(port.dtype),
-      .numbers = static_cast<int32_t>(state ? port.element_bytes / dtype_bytes(DType::kFp32) : 1),
-      .output = is_input(port.kind) ? 0 : 1,
-      .optional = port.optional || port.given ? 1 : 0,
-      .segments = port.segments};
 }
 
 }  // namespace
@@ -172,20 +114,7 @@ int32_t coda_has_operands(const char* operation) {
 
 coda_status coda_get_port(const char* operation, const char* variant, int32_t index,
                           coda_port* port) {
-  return guarded([&] {
-    constexpr uint64_t kFirst = offsetof(coda_port, segments) + sizeof(int32_t);  // of version 0.1
-    if (port == nullptr || port->size < kFirst) {
-      throw coda::Error(fmt::format(
-          "coda_get_port: port: expected a coda_port of size {}, got {}", sizeof(coda_port),
-          port == nullptr ? "a null pointer" : fmt::format("one of {}", port->size)));
-    }
-    const uint64_t size = port->size;
-    const coda_port found =
-        port_of(at("port", variant_named(operation, variant).program.ports, index));
-    std::memset(port, 0, size);
-    std::memcpy(port, &found, std::min<uint64_t>(size, sizeof(found)));
-    port->size = size;
-  });
+  return guarded([&] { write_port(variant_named(operation, variant).program.ports, index, port); });
 }
 
 const char* coda_last_error(void) { return last_error.c_str(); }

@@ -107,36 +107,44 @@ const Variant& first_variant(const Operation& operation, DType type) {
 
 }  // namespace
 
+Call read_operands(const std::string& name, const coda_operand* a, const coda_operand* b,
+                   const coda_argument* arguments, int32_t argument_count, bool has_operands) {
+  const Reader reader{name};
+  if (argument_count < 0 || (argument_count > 0 && arguments == nullptr)) {
+    reader.fail("arguments", "an array of argument_count arguments",
+                argument_count < 0 ? fmt::format("{}", argument_count) : "a null pointer");
+  }
+  Call result;
+  if (has_operands) {
+    result.a = reader.operand("A", a);
+    result.b = reader.operand("B", b);
+  } else if (a != nullptr || b != nullptr) {
+    reader.fail(a != nullptr ? "A" : "B", "a null pointer (the operation has no operands)",
+                "an operand");
+  }
+  result.arguments.reserve(static_cast<size_t>(argument_count));
+  for (int i = 0; i < argument_count; ++i) {
+    result.arguments.push_back(reader.argument(arguments[i]));
+  }
+  return result;
+}
+
 CApiCall read_call(const char* operation_name, const char* variant_name, const coda_operand* a,
                    const coda_operand* b, const coda_argument* arguments, int32_t argument_count) {
   if (operation_name == nullptr)
     throw Error("expected the name of an operation, got a null pointer");
   const Operation& operation = find_operation(operation_name);
-  const Reader reader{operation.name};
-  if (argument_count < 0 || (argument_count > 0 && arguments == nullptr)) {
-    reader.fail("arguments", "an array of argument_count arguments",
-                argument_count < 0 ? fmt::format("{}", argument_count) : "a null pointer");
-  }
-  CApiCall result{&operation, nullptr, {}};
-  if (operation.has_operands) {
-    result.call.a = reader.operand("A", a);
-    result.call.b = reader.operand("B", b);
-  } else if (a != nullptr || b != nullptr) {
-    reader.fail(a != nullptr ? "A" : "B", "a null pointer (the operation has no operands)",
-                "an operand");
-  }
-  result.call.arguments.reserve(static_cast<size_t>(argument_count));
-  for (int i = 0; i < argument_count; ++i) {
-    result.call.arguments.push_back(reader.argument(arguments[i]));
-  }
+  CApiCall result{
+      &operation, nullptr,
+      read_operands(operation.name, a, b, arguments, argument_count, operation.has_operands)};
   const DType type = result.call.a.part[0][0].dtype;
   result.variant = variant_name != nullptr ? &find_variant(operation, variant_name)
                                            : &first_variant(operation, type);
   if (operation.has_operands && result.variant->operand != type) {
-    reader.fail("A",
-                fmt::format("elements of type {} (variant '{}')",
-                            dtype_name(result.variant->operand), result.variant->name),
-                dtype_name(type));
+    fail_argument(operation.name, "A",
+                  fmt::format("elements of type {} (variant '{}')",
+                              dtype_name(result.variant->operand), result.variant->name),
+                  dtype_name(type));
   }
   return result;
 }

@@ -15,6 +15,10 @@ struct CApiCall {
 CApiCall read_call(const char* operation, const char* variant, const coda_operand* a,
                    const coda_operand* b, const coda_argument* arguments, int32_t argument_count);
 
+// Operands and arguments alone, of what goes by this name.
+Call read_operands(const std::string& name, const coda_operand* a, const coda_operand* b,
+                   const coda_argument* arguments, int32_t argument_count, bool has_operands);
+
 // Members that the caller's version does not have are zero.
 coda_options read_options(const std::string& operation, const coda_options* options);
 

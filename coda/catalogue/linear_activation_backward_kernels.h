@@ -12,7 +12,6 @@ struct Manifest<catalogue::LinearActivationBackward<bf16>> {
   static constexpr uint32_t kBias = 1 << 3, kActivation = 1 << 4, kOut = 1 << 6;
   static constexpr uint32_t kNorm = 0b110 | 0b11 << 7 | 1 << 9;  // a LayerNorm and a bias before
   using Kernels = KernelList<ForwardEither<P, bf16, 1, kBias, kNorm | kOut>,
-                             ForwardEither<P, bf16, 3, kBias, kNorm | kOut>,
                              ForwardEither<P, bf16, 1, kBias, kNorm>,
                              ForwardEither<P, bf16, 1, kBias, kNorm | kOut | kActivation>,
                              ForwardEither<P, bf16, 1, kBias, kNorm | kActivation>,

@@ -10,8 +10,7 @@ template <>
 struct Manifest<catalogue::LinearResidualLayerNorm<bf16>> {
   using P = catalogue::LinearResidualLayerNorm<bf16>;
   static constexpr uint32_t kBias = 1 << 1;
-  using Kernels = KernelList<InputGradEither<P, bf16, 1, kBias>, InputGradEither<P, bf16, 3, kBias>,
-                             ForwardEither<P, bf16, 1, kBias>>;
+  using Kernels = KernelList<InputGradEither<P, bf16, 1, kBias>, ForwardEither<P, bf16, 1, kBias>>;
 };
 
 template <>

@@ -48,7 +48,9 @@ int64_t draw_hidden(Random& random, int64_t tokens);
 template <class Op>
 Variant row_variant(std::string name, DType type) {
   const auto read = [](const Call& call) {
-    return Op::read(NamedArguments(Op::program(), Op::parameters(), call));
+    static const ProgramView program = Op::program();
+    static const std::vector<std::string> parameters = Op::parameters();
+    return Op::read(NamedArguments(program, parameters, call));
   };
   Variant result;
   result.name = std::move(name);

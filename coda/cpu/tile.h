@@ -122,7 +122,7 @@ class RowTile {
   // Combines over the columns (RowReduce) or the rows (ColumnReduce) of a partial's 64.
   template <Port P, Value... V>
   CODA_HD void reduce(const P& port, const V&... value) const {
-    static_assert(check_reduce<P>());
+    static_assert(check_reduce<P, sizeof...(V)>());
     if constexpr (P::kOptional) {
       if (!port.given) return;
     }

@@ -44,9 +44,9 @@ constexpr PortInfos<Program> port_infos(uint32_t given) {
 }
 
 // Offsets within the memory of one consumer. -1: the port has no place there.
-template <class Program>
-struct Staging {
-  static constexpr int kPorts = port_count<Program>;
+template <int kCount>
+struct StagingOf {
+  static constexpr int kPorts = kCount;
   int tile_offset[kPorts] = {};       // of a tile port within a set of buffers
   int vector_offset[kPorts] = {};     // of a vector
   int column_offset[kPorts] = {};     // of a warp's column states
@@ -63,10 +63,12 @@ struct Staging {
 };
 
 template <class Program>
-constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_columns,
-                                       int sub_columns, bool in_place) {
-  const auto infos = port_infos<Program>(given);
-  Staging<Program> s;
+using Staging = StagingOf<port_count<Program>>;
+
+template <int kCount>
+constexpr StagingOf<kCount> stage(const PortInfo (&infos)[kCount], int tile_rows, int tile_columns,
+                                  int sub_columns, bool in_place) {
+  StagingOf<kCount> s;
   const int elements = kRowBlock * sub_columns;
   int input_place[kMaxPorts] = {}, output_place[kMaxPorts] = {};
   for (int i = 0; i < s.kPorts; ++i) {
@@ -118,6 +120,15 @@ constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_c
     s.output_set += s.in_place ? 0 : out;
   }
   return s;
+}
+
+template <class Program>
+constexpr Staging<Program> stage_ports(uint32_t given, int tile_rows, int tile_columns,
+                                       int sub_columns, bool in_place) {
+  const auto infos = port_infos<Program>(given);
+  PortInfo list[port_count<Program>] = {};
+  for (int i = 0; i < port_count<Program>; ++i) list[i] = infos[static_cast<size_t>(i)];
+  return stage(list, tile_rows, tile_columns, sub_columns, in_place);
 }
 
 // How many sets of buffers fit. Sets of inputs divide the sub-tiles, so that a sub-tile has a fixed

@@ -96,7 +96,9 @@ class Loader {
   static CODA_DEVICE uint32_t element(const P& port, const View& view, int64_t i) {
     if constexpr (P::kKind == PortKind::kPerRowFrom) {
       using Reduction = typename P::Finish::Reduction;
-      constexpr int kAhead = 8;  // loads in flight: one at a time would outlast the mainloop
+      // Loads in flight: one at a time would outlast the mainloop; more floats than these would not
+      // fit the registers of a feeding warp.
+      constexpr int kAhead = 32 / sizeof(typename P::State);
       auto state = Reduction::template identity<float>();
       const auto* from = view.data + i;
       int64_t part = 0;

@@ -49,8 +49,10 @@ Matrix<T> restore(const TensorView& view) {
 // validate().
 template <class P>
 P bind(std::span<const Argument> arguments) {
+  static const ProgramView expected = describe(P{});
+  static const std::vector<std::string> parameters = detail::parameter_names(P{});
+  check_arguments(expected, parameters, arguments);
   P program{};
-  check_arguments(describe(program), detail::parameter_names(program), arguments);
   for_each_port(program, [&](auto& port, auto index) {
     using PortType = std::remove_cvref_t<decltype(port)>;
     using Element = typename PortType::Element;

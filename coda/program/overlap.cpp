@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "coda/core/error.h"
 
 namespace coda {
 namespace {
 
 struct Region {
-  std::string name;
+  std::string_view name;  // of a port, or an operand's letter
   TensorView view;
   PortKind kind = PortKind::kPerElement;
   bool output = false;
@@ -46,7 +48,9 @@ void add_operand(std::vector<Region>& regions, const OperandView& operand, const
 }  // namespace
 
 void check_overlap(const ProgramView& program, const OperandView& a, const OperandView& b) {
+  constexpr size_t kOperandTensors = 8;  // more are rare
   std::vector<Region> regions;
+  regions.reserve(program.ports.size() + kOperandTensors);
   add_operand(regions, a, "A");
   add_operand(regions, b, "B");
   for (const PortView& port : program.ports) {
@@ -68,8 +72,8 @@ void check_overlap(const ProgramView& program, const OperandView& a, const Opera
       const bool in_place = out.kind == PortKind::kStore && other.kind == PortKind::kPerElement &&
                             same_view(out.view, other.view);
       if (in_place) continue;
-      fail_argument(program.name, out.name, fmt::format("memory apart from '{}'", other.name),
-                    "an overlap");
+      fail_argument(program.name, std::string(out.name),
+                    fmt::format("memory apart from '{}'", other.name), "an overlap");
     }
   }
 }

@@ -187,9 +187,24 @@ consteval bool check_lookup() {
                 "coda: lookup takes one integer per row: tile.load of a PerRow<const int64_t>");
   return true;
 }
-template <class P>
+namespace detail {
+template <class R, int kValues>
+consteval bool lifts() {
+  if constexpr (kValues == 1) {
+    return requires(float x) { R::lift(x); };
+  } else {
+    return kValues == 2 && requires(float x) { R::lift(x, x); };
+  }
+}
+}  // namespace detail
+template <class P, int kValues>
 consteval bool check_reduce() {
   static_assert(ReducePort<P>, "coda: reduce takes a RowReduce or ColumnReduce port");
+  if constexpr (ReducePort<P>) {
+    static_assert(detail::lifts<typename P::Reduction, kValues>(),
+                  "coda: reduce takes as many values as the reduction's lift: one for Sum, Max and "
+                  "LogSumExp");
+  }
   return true;
 }
 

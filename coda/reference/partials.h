@@ -10,6 +10,16 @@
 
 namespace coda::reference {
 
+// What tile.row() or tile.column() gives for row or column i of the whole: they count from the
+// begin of its segment.
+inline int64_t place_in_segment(int64_t i, const std::vector<int64_t>& segments) {
+  for (const int64_t size : segments) {
+    if (i < size) return i;
+    i -= size;
+  }
+  return i;
+}
+
 // f(first column, columns, part) for every partial.
 template <class F>
 void for_each_part(int64_t columns, std::vector<int64_t> segments, int64_t width, F&& f) {

@@ -11,7 +11,10 @@ namespace coda::row {
 
 class TensorCheck {
  public:
-  explicit TensorCheck(std::string operation) { program_.name = std::move(operation); }
+  explicit TensorCheck(std::string operation) {
+    program_.name = std::move(operation);
+    program_.ports.reserve(kUsualTensors);
+  }
 
   // Row-major, of these extents and one of these types.
   void input(const char* name, const TensorView& view, Extent extent,
@@ -43,6 +46,7 @@ class TensorCheck {
   void add(const char* name, const TensorView& view, Extent extent,
            std::initializer_list<DType> types, PortKind kind);
 
+  static constexpr size_t kUsualTensors = 16;
   ProgramView program_;
 };
 

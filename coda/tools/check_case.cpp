@@ -251,8 +251,12 @@ Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) 
     return c;
   }
   draw_problem(c, variant, kernel, rules.few_tiles, random);
-  // Without products, integers take so few values that an unfused error of them says nothing.
-  if (c.problem.K() == 0 && c.data == Data::kIntegers) c.data = Data::kNormal;
+  // Without products, a function of integers takes so few values that its unfused error says nothing.
+  const auto chosen = [](const PortView& port) { return port.choices > 0; };
+  if (c.problem.K() == 0 && c.data == Data::kIntegers &&
+      std::ranges::any_of(variant.program.ports, chosen)) {
+    c.data = Data::kNormal;
+  }
   draw_arguments(c, variant, kernel, random);
   draw_in_place(c, variant, random);
   return c;

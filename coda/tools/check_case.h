@@ -48,6 +48,7 @@ struct Case {
   // Of a port's matrix, all segments together.
   Extent extent(const PortView& port) const;
   int64_t terms() const { return drawn ? drawn->terms : problem.K(); }  // of a sum
+  int64_t work() const;  // about so many operations of its formula
   std::string text() const;
 };
 

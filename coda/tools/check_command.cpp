@@ -79,7 +79,15 @@ int run_check(const Arguments& arguments) {
     };
     result = check(operations.list(), options, backend_for(options, operations), show);
   }
-  return report_check(result);
+  const int status = report_check(result);
+  for (const catalogue::Operation* operation : operations.list()) {
+    if (operation->reference != nullptr) continue;
+    fmt::print(
+        "{}: no formula was there to compare with, only the program's own graph in fp64: rounding "
+        "and kernels were checked, not what it means; write {}_formula.h\n",
+        operation->file, operation->name);
+  }
+  return status;
 }
 
 }  // namespace

@@ -183,6 +183,18 @@ Extent Case::extent(const PortView& port) const {
   return {};
 }
 
+int64_t Case::work() const {
+  if (!drawn) {
+    const int64_t M = problem.M(), N = problem.N(), K = problem.K();
+    return (M + N) * K + M * N * (K + 1) + 100;
+  }
+  int64_t elements = 100;
+  for (const auto* tensors : {&drawn->inputs, &drawn->outputs}) {
+    for (const catalogue::DrawnTensor& tensor : *tensors) elements += tensor.rows * tensor.columns;
+  }
+  return 4 * elements;
+}
+
 const catalogue::Values* unusual_values(const Variant& variant, const std::string& port) {
   const auto found = variant.values.find(port);
   return found == variant.values.end() ? nullptr : &found->second;

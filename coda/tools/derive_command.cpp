@@ -7,6 +7,7 @@
 #include "coda/tools/command_line.h"
 #include "coda/tools/derived_text.h"
 #include "coda/tools/explain.h"
+#include "coda/tools/named_operations.h"
 
 namespace coda::tools {
 namespace {
@@ -32,8 +33,7 @@ std::map<std::string, double> numbers_of(const std::vector<std::string>& texts) 
   return result;
 }
 
-void run_derive(const DeriveCommand& command) {
-  const catalogue::Operation& operation = catalogue::find_operation(command.operation);
+void derive_one(const catalogue::Operation& operation, const DeriveCommand& command) {
   const catalogue::Variant& variant = command.variant.empty()
                                           ? operation.variants.front()
                                           : catalogue::find_variant(operation, command.variant);
@@ -45,24 +45,33 @@ void run_derive(const DeriveCommand& command) {
   for (const auto& [name, value] : instance.numbers) {
     const auto port = std::ranges::find(variant.program.ports, name, &PortView::name);
     if (port != variant.program.ports.end() && port->kind == PortKind::kScalar) continue;
-    throw Error(fmt::format("{} has no scalar '{}'; see coda list {}", operation.name, name,
-                            operation.name));
+    throw Error(fmt::format("{} has no scalar '{}'; it has the ports {}", operation.name, name,
+                            port_list(variant.program)));
   }
   const trace::Graph forward = variant.trace(instance);
   const trace::Derived derived = trace::derive(forward, command.options);
-  fmt::print("{}", derived_text(derived, forward.program, operation.name));
+  fmt::print("{}", derived_text(derived, forward, operation));
+}
+
+void run_derive(const DeriveCommand& command) {
+  const NamedOperations operations({command.operation}, "none", command.variant);
+  for (const catalogue::Operation* operation : operations.list()) derive_one(*operation, command);
 }
 
 }  // namespace
 
 void add_derive(CLI::App& app, int&) {
-  CLI::App* command =
-      app.add_subcommand("derive", "The backward program of an operation, printed as C++");
+  CLI::App* command = app.add_subcommand(
+      "derive", "The backward program of an operation or own program, printed as C++");
   auto options = std::make_shared<DeriveCommand>();
   const auto names = [&](const char* option, std::vector<std::string>& to, const char* text) {
     command->add_option(option, to, text)->delimiter(',');
   };
-  command->add_option("operation", options->operation, "Operation")->required()->type_name("");
+  command
+      ->add_option("operation", options->operation,
+                   "Operation, or folder or header of own programs")
+      ->required()
+      ->type_name("");
   command->add_option("--variant", options->variant, "Variant; the first if left out");
   command->add_option("--accumulator-is", options->options.accumulator,
                       "dOUT of a Store port, or forward: the forward GEMM again");

@@ -30,7 +30,7 @@ std::map<std::string, std::string> comments_of(const trace::Derived& derived,
   return comments;
 }
 
-std::string choices_text(const trace::Derived& derived, const ProgramView& forward) {
+std::string choices_text(const trace::Derived& derived, const trace::Graph& forward) {
   std::string text = "// Saved against recomputed:\n";
   for (const trace::SavedValue& value : derived.saved) {
     text += fmt::format("//   {}: {}·M·N bytes, {}\n", value.port,
@@ -43,32 +43,58 @@ std::string choices_text(const trace::Derived& derived, const ProgramView& forwa
     text += fmt::format(
         "//   or, with --accumulator-is forward, no bytes: the GEMM again, 2·M·N·K·{} "
         "operations\n",
-        forward.accumulators);
+        forward.program.accumulators);
   }
   text += fmt::format("//   everything else is computed from these and the ports again.\n");
+  for (size_t i = 0; i < forward.facts.size() && !derived.saved.empty(); ++i) {
+    const auto& reduction = forward.facts[i].reduction;
+    const std::string& name = forward.program.ports[i].name;
+    const bool compares =
+        reduction != nullptr && reduction->type == "coda::Max" &&
+        std::ranges::count(derived.graph.program.ports, name, &PortView::name) > 0;
+    if (!compares) continue;
+    text += fmt::format(
+        "// The element that {} is the maximum of is found among values that were rounded when\n"
+        "// they were saved: --accumulator-is forward compares them as they were.\n",
+        name);
+  }
+  return text;
+}
+
+// The headers of coda, and where a type is the author's own, the author's.
+std::string includes_of(const trace::Graph& graph, const catalogue::Operation& operation) {
+  const bool turns = std::ranges::any_of(graph.nodes, [](const trace::Node& node) {
+    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
+  });
+  const auto is_own = [](const std::string& type) { return !type.starts_with("coda::"); };
+  const bool own = std::ranges::any_of(graph.facts, [&](const trace::PortFacts& facts) {
+    return (facts.reduction != nullptr && is_own(facts.reduction->type)) ||
+           (facts.finish != nullptr && is_own(facts.finish->type));
+  });
+  std::string text = "#pragma once\n";
+  if (turns) text += "#include <coda/program/angle.h>\n";
+  text += "#include <coda/program/program.h>\n";
+  if (own) text += fmt::format("\n#include \"{}.h\"\n", operation.name);
   return text;
 }
 
 }  // namespace
 
-std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
-                         const std::string& name) {
+std::string derived_text(const trace::Derived& derived, const trace::Graph& forward,
+                         const catalogue::Operation& operation) {
   const std::string runs =
       derived.accumulator == "forward"
           ? "It runs in the epilogue of the forward GEMM, made again."
           : fmt::format("It runs in the epilogue of the GEMM whose result is {}.",
                         derived.accumulator);
-  trace::PrintOptions print{
-      trace::camel_case(derived.graph.program.name),
-      fmt::format("The gradient of {}, derived from its program.\n{}", name, runs),
-      comments_of(derived, forward)};
-  const bool turns = std::ranges::any_of(derived.graph.nodes, [](const trace::Node& node) {
-    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
-  });
-  return fmt::format(
-      "{}#include \"coda/program/program.h\"\n\nnamespace coda {{\n\n{}{}\n}}  // namespace coda\n",
-      turns ? "#include \"coda/program/angle.h\"\n" : "", choices_text(derived, forward),
-      trace::print_cpp(derived.graph, print));
+  const trace::PrintOptions print{
+      trace::camel_case(operation.name + "_backward"),
+      fmt::format("The gradient of {}, derived from its program.\n{}", operation.name, runs),
+      comments_of(derived, forward.program)};
+  trace::Graph graph = derived.graph;
+  graph.program.name = operation.name + "_backward";  // as its file has to be called
+  return fmt::format("{}\n{}{}", includes_of(graph, operation), choices_text(derived, forward),
+                     trace::print_cpp(graph, print));
 }
 
 }  // namespace coda::tools

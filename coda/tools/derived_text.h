@@ -2,12 +2,13 @@
 #pragma once
 #include <string>
 
+#include "coda/catalogue/operation.h"
 #include "coda/trace/derive.h"
 
 namespace coda::tools {
 
-// forward: the program that it was derived from, called `name`.
-std::string derived_text(const trace::Derived& derived, const ProgramView& forward,
-                         const std::string& name);
+// forward: the graph of the operation that it was derived from.
+std::string derived_text(const trace::Derived& derived, const trace::Graph& forward,
+                         const catalogue::Operation& operation);
 
 }  // namespace coda::tools

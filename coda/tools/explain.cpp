@@ -1,6 +1,7 @@
 #include "coda/tools/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -81,6 +82,14 @@ const Gpu& find_gpu(const std::string& name) {
   throw Error(fmt::format("no GPU '{}' is known; there are h200, h100", name));
 }
 
+std::string port_list(const ProgramView& program) {
+  std::vector<std::string> names;
+  for (const PortView& port : program.ports) {
+    names.push_back(port.optional ? port.name + " (optional)" : port.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 trace::Instance usual_instance(const ProgramView& program, const std::vector<std::string>& with,
                                const std::vector<std::string>& without) {
   trace::Instance result;
@@ -92,8 +101,8 @@ trace::Instance usual_instance(const ProgramView& program, const std::vector<std
   const auto optional_port = [&](const std::string& name) {
     const auto port = std::ranges::find(program.ports, name, &PortView::name);
     if (port != program.ports.end() && port->optional) return;
-    throw Error(fmt::format("{} has no optional port '{}'; see coda list {}", program.name, name,
-                            program.name));
+    throw Error(fmt::format("{} has no optional port '{}'; it has the ports {}", program.name, name,
+                            port_list(program)));
   };
   for (const std::string& name : with) {
     optional_port(name);
@@ -113,13 +122,17 @@ Explanation explain(const catalogue::Variant& variant, const trace::Instance& in
         fmt::format("{} is no GEMM program: there is no graph of it", variant.program.name));
   }
   std::vector<plan::KernelEntry> kernels;
-#if defined(CODA_ALL_KERNELS)  // else a build has one of each program, to see that it compiles
+#if defined(CODA_ALL_KERNELS)
+  constexpr bool kAll = true;
+#else
+  constexpr bool kAll = false;  // a build may have one of each program, to see that it compiles
+#endif
   if (variant.cuda_kernels != nullptr) {
     for (const plan::KernelEntry& kernel : variant.cuda_kernels()) {
-      if (kernel.operand == variant.operand) kernels.push_back(kernel);
+      const bool planned = kernel.launch == nullptr;  // of an author's program, which has them all
+      if (kernel.operand == variant.operand && (kAll || planned)) kernels.push_back(kernel);
     }
   }
-#endif
   return explain(variant.trace(instance), kernels, shape, gpu, regime);
 }
 
@@ -136,6 +149,7 @@ Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kerne
 
   const Choice choice = fastest(candidates(kernels, program), program, problem, gpu, regime);
   const kernel::TileConfig& tile = choice.kernel.config;
+  result.config = tile;
   result.tile = plan::config_name(tile);
   result.threads = kernel::kThreads;
   result.registers = kConsumerRegisters;

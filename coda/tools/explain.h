@@ -19,7 +19,8 @@ struct Explanation {
   trace::Graph graph;
   trace::Traffic traffic;
   double roofline_seconds = 0;
-  std::string tile;                // "pp128x192_s5_c2x1_n32"
+  kernel::TileConfig config;       // of the tile that would be chosen
+  std::string tile;                // its name: "pp128x192_s5_c2x1_n32"
   int threads = 0, registers = 0;  // of a multiplying thread
   int shared_bytes = 0;            // 0: of no kernel in this build
   double l2_bytes_per_tensor_clock = 0;
@@ -30,6 +31,8 @@ struct Explanation {
 // with optional outputs; `with` and `without` say otherwise by name.
 trace::Instance usual_instance(const ProgramView& program, const std::vector<std::string>& with,
                                const std::vector<std::string>& without);
+
+std::string port_list(const ProgramView& program);  // names, for messages
 
 // kernels: those compiled for the program, from which one is chosen; none: any tile.
 Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kernels,

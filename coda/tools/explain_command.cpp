@@ -5,6 +5,7 @@
 #include "coda/core/error.h"
 #include "coda/tools/command_line.h"
 #include "coda/tools/explain.h"
+#include "coda/tools/named_operations.h"
 
 namespace coda::tools {
 namespace {
@@ -15,35 +16,52 @@ struct ExplainOptions {
   std::vector<std::string> with, without;
 };
 
-void run_explain(const ExplainOptions& options) {
-  const catalogue::Operation& operation = catalogue::find_operation(options.operation);
+void explain_one(const catalogue::Operation& operation, const ExplainOptions& options,
+                 const Gpu& gpu, plan::Regime regime) {
   const catalogue::Variant& variant = options.variant.empty()
                                           ? operation.variants.front()
                                           : catalogue::find_variant(operation, options.variant);
+  trace::TrafficShape shape = options.shape;
+  shape.operand_bytes = dtype_bytes(variant.operand);
+  const Explanation explanation = explain(
+      variant, usual_instance(variant.program, options.with, options.without), shape, gpu, regime);
+  const std::string about = operation.file.empty()
+                                ? fmt::format("{}\n  {}", operation.summary, operation.formula)
+                                : operation.file;
+  fmt::print("{} {}: {}\n\n{}", operation.name, variant.name, about,
+             explanation_text(explanation, shape, variant.operand, gpu, regime));
+}
+
+void run_explain(const ExplainOptions& options) {
   if (options.regime != "random" && options.regime != "zeros") {
     throw Error(fmt::format("no regime '{}'; there are random and zeros", options.regime));
   }
+  const auto regime = options.regime == "random" ? plan::Regime::kRandom : plan::Regime::kZeros;
   const Gpu& gpu = find_gpu(options.gpu);
-  trace::TrafficShape shape = options.shape;
+  const trace::TrafficShape& shape = options.shape;
   if (shape.M < 1 || shape.N < 1 || shape.K < 1) {
     throw Error(
         fmt::format("--M, --N and --K are at least 1; got {}, {}, {}", shape.M, shape.N, shape.K));
   }
-  shape.operand_bytes = dtype_bytes(variant.operand);
-  const auto regime = options.regime == "random" ? plan::Regime::kRandom : plan::Regime::kZeros;
-  const Explanation explanation = explain(
-      variant, usual_instance(variant.program, options.with, options.without), shape, gpu, regime);
-  fmt::print("{} {}: {}\n  {}\n\n{}", operation.name, variant.name, operation.summary,
-             operation.formula, explanation_text(explanation, shape, variant.operand, gpu, regime));
+  const NamedOperations operations({options.operation}, "none", options.variant);
+  for (const catalogue::Operation* operation : operations.list()) {
+    if (operation != operations.list().front()) fmt::print("\n");
+    explain_one(*operation, options, gpu, regime);
+  }
 }
 
 }  // namespace
 
 void add_explain(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand(
-      "explain", "What an operation computes and costs: formula, bytes, predicted time");
+      "explain",
+      "What an operation or own program computes and costs: formula, bytes, predicted time");
   auto options = std::make_shared<ExplainOptions>();
-  command->add_option("operation", options->operation, "Operation")->required()->type_name("");
+  command
+      ->add_option("operation", options->operation,
+                   "Operation, or folder or header of own programs")
+      ->required()
+      ->type_name("");
   command->add_option("--variant", options->variant, "Variant; the first if left out");
   command->add_option("--M", options->shape.M, "Rows of A and of the output")
       ->capture_default_str();

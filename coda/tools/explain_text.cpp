@@ -1,6 +1,9 @@
 // explanation_text of explain.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "coda/author/kernels.h"
 #include "coda/terminal/table.h"
 #include "coda/tools/explain.h"
 #include "coda/trace/print_cpp.h"
@@ -14,6 +17,12 @@ std::string bytes_text(double bytes) {
   if (bytes >= 1e6) return fmt::format("{:.1f} MB", bytes / 1e6);
   if (bytes >= 1e3) return fmt::format("{:.1f} kB", bytes / 1e3);
   return fmt::format("{:.0f} B", bytes);
+}
+
+// Of each of the two consumers, a set of buffers.
+std::string on_chip(const author::PortCost& cost) {
+  if (cost.registers > 0) return fmt::format("{} registers", cost.registers);
+  return cost.shared_bytes > 0 ? fmt::format("{} B", cost.shared_bytes) : "";
 }
 
 std::string costs_text(const Explanation& e, const Gpu& gpu, plan::Regime regime) {
@@ -49,12 +58,14 @@ std::string explanation_text(const Explanation& e, const trace::TrafficShape& sh
                              const Gpu& gpu, plan::Regime regime) {
   std::string text = fmt::format("the program, M = {}, N = {}, K = {}:\n{}\n", shape.M, shape.N,
                                  shape.K, trace::print_formula(trace::recognise(e.graph)));
-  terminal::Table table({{"port"}, {"kind"}, {"shape"}, {"type"}, {"use"}, {"bytes"}});
+  terminal::Table table({{"port"}, {"kind"}, {"shape"}, {"type"}, {"use"}, {"bytes"}, {"on chip"}});
   table.add(
-      {"A, B", "operands", "", dtype_name(operand), "in", bytes_text(e.traffic.operand_bytes)});
+      {"A, B", "operands", "", dtype_name(operand), "in", bytes_text(e.traffic.operand_bytes), ""});
+  const auto costs = author::port_costs(e.graph.program, e.config);
   for (const trace::PortTraffic& port : e.traffic.ports) {
     table.add({port.name, port.kind, port.shape, port.type, port.input ? "in" : "out",
-               bytes_text(port.bytes)});
+               bytes_text(port.bytes),
+               on_chip(*std::ranges::find(costs, port.name, &author::PortCost::port))});
   }
   return text + table.text(2) + costs_text(e, gpu, regime);
 }

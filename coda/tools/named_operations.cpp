@@ -17,8 +17,10 @@ NamedOperations::NamedOperations(const std::vector<std::string>& arguments,
     }
   }
   if (!files.empty()) {
-    programs_ = author::compile_host(
-        files, {.simulator = backend == "sim", .gpu = backend == "cuda", .variant = variant});
+    programs_ = author::compile_host(files, {.cpu = backend != "none",
+                                             .simulator = backend == "sim",
+                                             .gpu = backend == "cuda",
+                                             .variant = variant});
   }
   for (const author::LoadedProgram& program : programs_) list_.push_back(&program.operation());
   for (const std::string& argument : arguments) {

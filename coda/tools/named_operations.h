@@ -10,8 +10,8 @@ namespace coda::tools {
 
 class NamedOperations {
  public:
-  // No argument: the whole catalogue. `backend`: what authors' programs are compiled for, and
-  // where a `variant` is named, for that one.
+  // No argument: the whole catalogue. `backend`: what authors' programs are compiled for, "none"
+  // for their graphs alone; where a `variant` is named, for that one.
   NamedOperations(const std::vector<std::string>& arguments, const std::string& backend,
                   const std::string& variant = "");
 

@@ -60,10 +60,12 @@ DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options)
     const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
     if (is_input(port.kind) && port.kind != PortKind::kPairTable && !integer && port.given)
       continue;
-    throw Error(
-        fmt::format("derive {}: '{}' has no gradient; inputs of floats that are given have "
-                    "one, but for tables that are looked up",
-                    forward.program.name, name));
+    throw Error(fmt::format(
+        "derive {}: '{}' has no gradient{}; inputs of floats that are given have one, but for "
+        "tables that are looked up",
+        forward.program.name, name,
+        port.optional && !port.given ? fmt::format(" where it is left out (--with {})", name)
+                                     : ""));
   }
   for (const PortView& port : ports) {
     const bool usual = port.kind == PortKind::kPerElement || port.kind == PortKind::kPerRow ||

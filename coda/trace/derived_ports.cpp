@@ -1,9 +1,12 @@
 #include "coda/trace/derived_ports.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 
+#include "coda/core/error.h"
 #include "coda/program/reduction.h"
 #include "coda/trace/reduction_facts.h"
 
@@ -30,7 +33,11 @@ bool DerivedPorts::contains(const std::string& name) const {
 
 int DerivedPorts::add(PortView view, PortFacts facts, Role role, int order) {
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].view.name == view.name) return static_cast<int>(i);
+    if (entries_[i].view.name != view.name) continue;
+    if (entries_[i].role == role) return static_cast<int>(i);
+    throw Error(fmt::format(
+        "derive {}: its backward program has two meanings for a port '{}'; call the port otherwise",
+        forward_.program.name, view.name));
   }
   entries_.push_back({std::move(view), std::move(facts), role, order});
   return static_cast<int>(entries_.size()) - 1;

@@ -56,7 +56,8 @@ std::vector<double> indices(int64_t extent, std::vector<int64_t> segments) {
 
 class Evaluation {
  public:
-  Evaluation(const Graph& graph, const Arrays& in) : graph_(graph), in_(in) {
+  Evaluation(const Graph& graph, const Arrays& in, const reference::Rounding* unfused)
+      : graph_(graph), in_(in), unfused_(unfused) {
     for (int i = 0; i < graph.program.accumulators; ++i) accumulators_.push_back(accumulator(i));
     M_ = accumulators_[0].rows;
     N_ = accumulators_[0].columns;
@@ -77,9 +78,16 @@ class Evaluation {
   Array group_sums(const Array& x) const;
   Array applied(const Node& node);
   Array whole(const std::vector<std::pair<int, size_t>>& places);
+  double in_fp32(double x) const {  // where it is unfused
+    return unfused_ == nullptr ? x : reference::round_to(DType::kFp32, x);
+  }
+  Array stored(const PortView& port, Array x) const {
+    return unfused_ == nullptr ? std::move(x) : unfused_->as(port.name, std::move(x));
+  }
 
   const Graph& graph_;
   const Arrays& in_;
+  const reference::Rounding* unfused_;
   std::vector<Array> accumulators_;
   int64_t M_ = 0, N_ = 0, half_ = 1;
   std::vector<std::optional<Array>> values_;
@@ -98,6 +106,7 @@ Array Evaluation::accumulator(int which) const {
   const auto given = in_.find(fmt::format("accumulator.{}", which));
   if (given != in_.end()) return given->second;
   const char* b = graph_.program.accumulators == 1 ? "B" : which == 0 ? "B.first" : "B.second";
+  if (unfused_ != nullptr) return (*unfused_)(unfused_->matmul(port("A"), port(b)));
   return matmul(port("A"), port(b));
 }
 
@@ -167,9 +176,9 @@ Array Evaluation::finished(const PortView& view, const FinishFacts& facts) {
     for (int64_t part = 0; part < partials[0]->rows; ++part) {
       std::vector<double> next;
       for (const Array* member : partials) next.push_back((*member)(part, m));
-      state = combined(facts.reduction, state, next);
+      state = combined(facts.reduction, state, next, unfused_ != nullptr);
     }
-    result(m, 0) = facts.finish(state);
+    result(m, 0) = in_fp32(facts.finish(state));
   }
   return result;
 }
@@ -192,7 +201,7 @@ Array Evaluation::group_sums(const Array& x) const {
   for (int64_t m = 0; m < M_; ++m) {
     for (int64_t head = 0; head < N_; head += half_) {
       double sum = 0;
-      for (int64_t j = head; j < head + half_; ++j) sum += at(x, m, j);
+      for (int64_t j = head; j < head + half_; ++j) sum = in_fp32(sum + at(x, m, j));
       for (int64_t j = head; j < head + half_; ++j) result(m, j) = sum;
     }
   }
@@ -217,7 +226,7 @@ Array Evaluation::applied(const Node& node) {
         operand[static_cast<size_t>(k)] = at(*x[static_cast<size_t>(k)], i, j);
       }
       const double y = compute(node.function, operand.data());
-      result(i, j) = whole_numbers ? std::trunc(y) : y;
+      result(i, j) = whole_numbers ? std::trunc(y) : in_fp32(y);
     }
   }
   return result;
@@ -263,13 +272,14 @@ Arrays Evaluation::outputs() {
     std::vector<Array> arrays;
     for (const auto& places : values) arrays.push_back(whole(places));
     if (view.kind == PortKind::kStore) {
-      result[view.name] = view.paired ? joined(arrays[0], arrays[1], half_) : arrays[0];
+      result[view.name] =
+          stored(view, view.paired ? joined(arrays[0], arrays[1], half_) : arrays[0]);
       continue;
     }
     const bool rows = view.kind == PortKind::kRowReduce;
-    const auto states =
-        reduced(*graph_.facts[p].reduction, *output->lift, arrays, rows,
-                segments_of(in_, rows ? "segments.N" : "segments.M"), view.partial_width);
+    const auto states = reduced(*graph_.facts[p].reduction, *output->lift, arrays, rows,
+                                segments_of(in_, rows ? "segments.N" : "segments.M"),
+                                view.partial_width, unfused_ != nullptr);
     for (size_t k = 0; k < states.size(); ++k) {
       result[states.size() == 1 ? view.name : fmt::format("{}.{}", view.name, k)] = states[k];
     }
@@ -279,6 +289,8 @@ Arrays Evaluation::outputs() {
 
 }  // namespace
 
-Arrays evaluate(const Graph& graph, const Arrays& in) { return Evaluation(graph, in).outputs(); }
+Arrays evaluate(const Graph& graph, const Arrays& in, const reference::Rounding* unfused) {
+  return Evaluation(graph, in, unfused).outputs();
+}
 
 }  // namespace coda::trace

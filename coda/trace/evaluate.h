@@ -10,6 +10,9 @@ namespace coda::trace {
 // them, "accumulator.0", "accumulator.1"; ports by name; "segments.M", "segments.N", "head_dim".
 // Scalars that are left out have the value of the instance that was traced. Throws coda::Error for
 // a port that is missing.
-reference::Arrays evaluate(const Graph& graph, const reference::Arrays& in);
+// unfused: as a GEMM that stores its result in the operands' type and one pass over it in fp32
+// would compute, each output rounded to its port's type; nullptr: in fp64.
+reference::Arrays evaluate(const Graph& graph, const reference::Arrays& in,
+                           const reference::Rounding* unfused = nullptr);
 
 }  // namespace coda::trace

@@ -18,8 +18,8 @@ std::string literal(double value, Element element) {
   if (element == Element::kMask) return value != 0 ? "true" : "false";
   if (element == Element::kInteger) return fmt::format("{}", static_cast<int64_t>(value));
   if (std::isinf(value)) {
-    return value < 0 ? "-stdlib::numeric_limits<float>::infinity()"
-                     : "stdlib::numeric_limits<float>::infinity()";
+    return value < 0 ? "-coda::stdlib::numeric_limits<float>::infinity()"
+                     : "coda::stdlib::numeric_limits<float>::infinity()";
   }
   std::string text = fmt::format("{}", static_cast<float>(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -153,10 +153,12 @@ void BodyPrinter::print_outputs(const std::vector<Output>& outputs, int indent) 
     if (style_ == Style::kFormula) {
       const bool rows = port.kind == PortKind::kRowReduce;
       const std::string text = fmt::format("{}", fmt::join(values, ", "));
+      const auto& facts = graph_.facts[static_cast<size_t>(output.port)].reduction;
+      const std::string type = facts == nullptr ? "" : facts->type;
+      const std::string reduction = type.starts_with("coda::") ? type.substr(6) : type;
       line(indent, port.kind == PortKind::kStore
                        ? fmt::format("{} = {}", port.name, text)
-                       : fmt::format("{} = {} of {} {}: {}", port.name,
-                                     graph_.facts[static_cast<size_t>(output.port)].reduction->type,
+                       : fmt::format("{} = {} of {} {}: {}", port.name, reduction,
                                      port.partial_width, rows ? "columns" : "rows", text));
       continue;
     }

@@ -13,18 +13,8 @@ std::string element_name(DType type) {
     case DType::kFp32: return "float";
     case DType::kInt32: return "int32_t";
     case DType::kInt64: return "int64_t";
-    default: return dtype_name(type);
+    default: return fmt::format("coda::{}", dtype_name(type));
   }
-}
-
-// Types of coda are written without the namespace.
-std::string plain(std::string type) {
-  for (const std::string space : {"coda::catalogue::", "coda::"}) {
-    for (size_t at = type.find(space); at != std::string::npos; at = type.find(space)) {
-      type.erase(at, space.size());
-    }
-  }
-  return type;
 }
 
 std::string port_type(const PortView& port, const PortFacts& facts) {
@@ -32,25 +22,25 @@ std::string port_type(const PortView& port, const PortFacts& facts) {
   const std::string cut = port.segments > 1 ? fmt::format(", {}", port.segments) : "";
   std::string type;
   switch (port.kind) {
-    case PortKind::kScalar: type = fmt::format("Scalar<{}>", element); break;
-    case PortKind::kStore: type = fmt::format("Store<{}{}>", element, cut); break;
+    case PortKind::kScalar: type = fmt::format("coda::Scalar<{}>", element); break;
+    case PortKind::kStore: type = fmt::format("coda::Store<{}{}>", element, cut); break;
     case PortKind::kPerRowFrom:
-      type = fmt::format("PerRowFrom<{}>", plain(facts.finish->type));
+      type = fmt::format("coda::PerRowFrom<{}>", facts.finish->type);
       break;
     case PortKind::kRowReduce:
     case PortKind::kColumnReduce:
       type = fmt::format(
-          "{}<{}{}>", kind_name(port.kind), plain(facts.reduction->type),
+          "coda::{}<{}{}>", kind_name(port.kind), facts.reduction->type,
           port.partial_width == kPartialWidth ? "" : fmt::format(", {}", port.partial_width));
       break;
     case PortKind::kPairTable:
     case PortKind::kPerHead:
-      type = fmt::format("{}<const {}>", kind_name(port.kind), element);
+      type = fmt::format("coda::{}<const {}>", kind_name(port.kind), element);
       break;
-    default: type = fmt::format("{}<const {}{}>", kind_name(port.kind), element, cut);
+    default: type = fmt::format("coda::{}<const {}{}>", kind_name(port.kind), element, cut);
   }
-  if (port.paired) type = fmt::format("Paired<{}>", type);
-  if (port.optional) type = fmt::format("Optional<{}>", type);
+  if (port.paired) type = fmt::format("coda::Paired<{}>", type);
+  if (port.optional) type = fmt::format("coda::Optional<{}>", type);
   return type;
 }
 
@@ -105,8 +95,8 @@ std::string print_cpp(const Graph& graph, const PrintOptions& options) {
                           comment == options.comments.end() ? "" : ": " + comment->second);
   }
   result += fmt::format("\n  static constexpr const char* name = \"{}\";\n", graph.program.name);
-  result += "  static constexpr auto port_names = names(";
-  size_t column = 49;
+  result += "  static constexpr auto port_names = coda::names(";
+  size_t column = 55;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string text = names[i] + (i + 1 < names.size() ? "," : ");");
     if (column + text.size() + 1 > 100) {

@@ -55,7 +55,8 @@ BodyPrinter::Text BodyPrinter::applied(const Node& node) const {
   std::vector<std::string> operands;
   for (int k = 0; k < facts.operands; ++k)
     operands.push_back(operand(x[static_cast<size_t>(k)], 0));
-  return {fmt::format("{}({})", facts.name, fmt::join(operands, ", ")), kPrimary};
+  const char* space = style_ == Style::kCode ? "coda::" : "";
+  return {fmt::format("{}{}({})", space, facts.name, fmt::join(operands, ", ")), kPrimary};
 }
 
 BodyPrinter::Text BodyPrinter::formula_leaf(const Node& node) const {
@@ -127,8 +128,8 @@ BodyPrinter::Text BodyPrinter::expression(int i, int indent) {
     case NodeKind::kArgument: return {fmt::format("x{}", node.member), kPrimary};
   }
   if (turn) {
-    const std::string call =
-        fmt::format("rotation({}, {})", operand(node.operand[0], 0), operand(node.operand[1], 0));
+    const std::string call = fmt::format("coda::rotation({}, {})", operand(node.operand[0], 0),
+                                         operand(node.operand[1], 0));
     const char* part = node.function == Function::kCosine ? "cosine" : "sine";
     return {fmt::format("{}.{}", grouped(call, "turn", indent), part), kPrimary};
   }

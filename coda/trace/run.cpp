@@ -4,37 +4,51 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "coda/core/error.h"
 
 namespace coda::trace {
 
-int checked_place(const char* program, int place) {
-  if (place < 0) {
-    throw Error(fmt::format(
-        "{}: it uses a port that is none of its members; load, store and reduce take the ports of "
-        "the program itself, not copies of them",
-        program));
-  }
-  return place;
+namespace {
+
+// The file relative to the current folder where it lies in it.
+std::string text_of(const std::source_location& where) {
+  std::error_code error;
+  const std::filesystem::path relative = std::filesystem::relative(where.file_name(), error);
+  const bool inside = !error && !relative.string().starts_with("..");
+  return fmt::format("{}:{}", inside ? relative.string() : where.file_name(), where.line());
 }
 
-void add_output(std::vector<Output>& outputs, const Builder& builder, const char* program,
-                const char* port, Output output) {
-  for (const Output& before : outputs) {
-    if (before.port != output.port) continue;
-    throw Error(fmt::format(
-        "{}: writes to '{}' twice; a port takes one value for each element, select(mask, a, b) "
-        "chooses between two",
-        program, port));
+}  // namespace
+
+int checked_place(const char* program, int place, const std::source_location& where) {
+  if (place >= 0) return place;
+  throw Error(
+      fmt::format("{}: {}: this port is no member of the program: ports are members of the struct, "
+                  "used by their names, not copies of them",
+                  program, text_of(where)));
+}
+
+void add_output(Written& written, const Builder& builder, const char* program, const char* port,
+                Output output, const std::source_location& where) {
+  for (size_t i = 0; i < written.outputs.size(); ++i) {
+    if (written.outputs[i].port != output.port) continue;
+    throw Error(
+        fmt::format("{}: output '{}' is written twice, at {} and at {}: write it once; "
+                    "coda::select(condition, a, b) picks one of two values",
+                    program, port, text_of(written.where[i]), text_of(where)));
   }
   for (const int value : output.values) {
     const Node& node = builder.node(value);
-    if (node.kind == NodeKind::kConstant && std::isnan(node.value)) {
-      throw Error(fmt::format("{}: '{}' is given NaN, whatever the input", program, port));
-    }
+    if (node.kind != NodeKind::kConstant || !std::isnan(node.value)) continue;
+    throw Error(fmt::format(
+        "{}: {}: output '{}' is given NaN, whatever the input: look for 0/0, ∞ - ∞ or the root of "
+        "a negative number among its constants",
+        program, text_of(where), port));
   }
-  outputs.push_back(std::move(output));
+  written.outputs.push_back(std::move(output));
+  written.where.push_back(where);
 }
 
 Instance everything(const ProgramView& program) {
@@ -72,8 +86,8 @@ void check(const Graph& graph) {
     for (const auto& outputs : graph.segments) {
       if (std::ranges::count(outputs, static_cast<int>(i), &Output::port) > 0) continue;
       throw Error(fmt::format(
-          "{}: never writes to '{}'; a port that is not always written is Optional<...>, and left "
-          "out where it is not",
+          "{}: output '{}' is never written: write it in operator(), whatever the choice and the "
+          "segment; an output that may be left out is Optional<...>",
           graph.program.name, port.name));
     }
   }
@@ -82,8 +96,8 @@ void check(const Graph& graph) {
 Graph with_head_dim(const Graph& graph, int head_dim, const Graph& other, int other_head_dim) {
   const auto fail = [&] {
     throw Error(fmt::format(
-        "{}: a graph knows head_dim() as a number to multiply or divide with; this program uses it "
-        "in another way",
+        "{}: head_dim() is a number to multiply or divide with, its root too; this program uses it "
+        "in another way: give it that number as a Scalar",
         graph.program.name));
   };
   if (graph.nodes.size() != other.nodes.size()) fail();
@@ -102,15 +116,15 @@ Graph with_head_dim(const Graph& graph, int head_dim, const Graph& other, int ot
       place.push_back(builder.copy(one, place));
       continue;
     }
-    const double over = one.value / head_dim, times = one.value * head_dim;
-    const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-6 * std::fabs(a); };
-    if (near(over, two.value / other_head_dim)) {
-      place.push_back(builder.multiply(builder.constant(over), builder.head_dim()));
-    } else if (near(times, two.value * other_head_dim)) {
-      place.push_back(builder.divide(builder.constant(times), builder.head_dim()));
-    } else {
-      fail();
-    }
+    // A number times the width, its root, or divided by one of them.
+    const double ratio = one.value / two.value, widths = 1.0 * head_dim / other_head_dim;
+    const double power = std::round(2 * std::log(ratio) / std::log(widths)) / 2;
+    const bool known = std::fabs(power) == 1 || std::fabs(power) == 0.5;
+    if (!known || std::fabs(std::pow(widths, power) / ratio - 1) > 1e-6) fail();
+    const int factor = builder.constant(one.value / std::pow(head_dim, power));
+    const int root = std::fabs(power) == 1 ? builder.head_dim()
+                                           : builder.apply(Function::kSqrt, builder.head_dim());
+    place.push_back(power > 0 ? builder.multiply(factor, root) : builder.divide(factor, root));
   }
   for (auto& outputs : result.segments) {
     for (Output& output : outputs) {

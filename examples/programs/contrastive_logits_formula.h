@@ -3,17 +3,9 @@
 #pragma once
 #include <coda/reference/partials.h>
 
-inline int64_t place_in_segment(int64_t i, const std::vector<int64_t>& segments) {
-  for (const int64_t size : segments) {
-    if (i < size) return i;
-    i -= size;
-  }
-  return i;
-}
-
 inline coda::reference::Arrays contrastive_logits_formula(const coda::reference::Arrays& in,
                                                           const coda::reference::Rounding& round) {
-  using coda::reference::Array;
+  using coda::reference::Array, coda::reference::place_in_segment;
   const Array z = round.as(
       "logits", round(round.matmul(in.at("A"), in.at("B"))) * in.at("inverse_temperature"));
   const auto rows = segments_of(in, "segments.M"), columns = segments_of(in, "segments.N");

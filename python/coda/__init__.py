@@ -3,6 +3,10 @@
     import coda, torch
     out = torch.ops.coda.linear(x, weight)      # x [M, K], weight [N, K] -> [M, N]
 
+    @coda.program                               # an operator of one's own; docs/python.md
+    def activated(acc, bias: coda.PerColumn):
+        return coda.store(out=coda.silu(acc + bias))
+
 Importing registers `torch.ops.coda.*` where PyTorch is installed; `python -m coda info` says what
 was found.
 """
@@ -20,8 +24,10 @@ __all__ = ["__version__", "library"]
 being_run = sys.argv[:1] == ["-m"]
 
 if importlib.util.find_spec("torch") is not None and not being_run:
-    from coda import nn, operators
+    from coda import authoring, nn, operators
+    from coda.authoring import *  # noqa: F403
     from coda.loss import linear_cross_entropy
     from coda.patching import patch, unpatch
 
-    __all__ += ["linear_cross_entropy", "nn", "operators", "patch", "unpatch"]
+    __all__ += ["authoring", "linear_cross_entropy", "nn", "operators", "patch", "unpatch"]
+    __all__ += authoring.__all__

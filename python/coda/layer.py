@@ -62,12 +62,12 @@ def attention_inputs(
     Returns:
         q [M, Hq·d], k and v [M, Hkv·d], and x [M, h] to give to attention_outputs().
     """
-    _check(recompute, epsilon, norm_epsilon)
-    x = _to_compute_type(x)
+    check_options(recompute, epsilon, norm_epsilon)
+    x = to_compute_type(x)
     tables = (positions, *cast((cos, sin), x))
     parameters = (gamma, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
     numbers = (head_dim, epsilon, norm_epsilon)
-    if _wants_gradient(x, *parameters):
+    if wants_gradient(x, *parameters):
         return AttentionInputs.apply(x, *parameters, *tables, *numbers, recompute)
     norm, *others = cast(parameters, x)
     scaled, squares = ops.norm_inputs(x, norm)
@@ -103,11 +103,11 @@ def attention_outputs(
     Returns:
         x2 [M, h], the next layer's x.
     """
-    _check(recompute, epsilon)
-    x = _to_compute_type(x)
+    check_options(recompute, epsilon)
+    x = to_compute_type(x)
     y = y.to(x.dtype)
     parameters = (o_weight, o_bias, gamma, gate_weight, up_weight, down_weight)
-    if _wants_gradient(y, x, *parameters):
+    if wants_gradient(y, x, *parameters):
         return AttentionOutputs.apply(y, x, *parameters, epsilon, activation, recompute)
     o, bias, norm, gate, up, down = cast(parameters, x)
     x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
@@ -129,17 +129,17 @@ def gated_mlp(
 
     Arguments as those of attention_outputs().
     """
-    _check(recompute, epsilon)
-    x = _to_compute_type(x)
+    check_options(recompute, epsilon)
+    x = to_compute_type(x)
     parameters = (gamma, gate_weight, up_weight, down_weight)
-    if _wants_gradient(x, *parameters):
+    if wants_gradient(x, *parameters):
         return GatedMlp.apply(x, *parameters, epsilon, activation, recompute)
     norm, gate, up, down = cast(parameters, x)
     scaled, squares = ops.norm_inputs(x, norm)
     return mlp(x, scaled, squares, (gate, up, down), epsilon, activation, keep=False)[0]
 
 
-def _check(recompute: str, *epsilons: float) -> None:
+def check_options(recompute: str, *epsilons: float) -> None:
     # Also so that dynamo has read these numbers before an autograd function does: where they are
     # dynamic, it fails on one that two functions share and nobody read before (PyTorch 2.13).
     for epsilon in epsilons:
@@ -150,12 +150,12 @@ def _check(recompute: str, *epsilons: float) -> None:
         raise ValueError(f"coda: recompute is {recompute!r}, expected one of {expected}")
 
 
-def _to_compute_type(x: Tensor) -> Tensor:
+def to_compute_type(x: Tensor) -> Tensor:
     device = x.device.type
     if torch.is_autocast_enabled(device):
         return x.to(torch.get_autocast_dtype(device))
     return x
 
 
-def _wants_gradient(*tensors: Tensor | None) -> bool:
+def wants_gradient(*tensors: Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)

@@ -94,11 +94,17 @@ bool Call::run(const char* variant) {
   coda_options options{};
   PyObject* workspace = nullptr;
   if (!find_device(options)) return false;
-  if (options.device == CODA_CUDA && !find_workspace(variant, options, workspace)) return false;
+  const coda_program* program = declaration_.program;
+  if (options.device == CODA_CUDA && program == nullptr &&
+      !find_workspace(variant, options, workspace)) {
+    return false;
+  }
+  const auto count = static_cast<int32_t>(argument_count_);
   coda_status status = CODA_OK;
   Py_BEGIN_ALLOW_THREADS;
-  status = library.run(operation(), variant, a(), b(), arguments_.data(),
-                       static_cast<int32_t>(argument_count_), &options);
+  status = program == nullptr
+               ? library.run(operation(), variant, a(), b(), arguments_.data(), count, &options)
+               : library.run_program(program, a(), b(), arguments_.data(), count, &options);
   Py_END_ALLOW_THREADS;
   Py_DecRef(workspace);
   return succeeded(status);

@@ -26,6 +26,7 @@ struct Declaration {
   std::string operation;
   OperandKind a, b;
   std::vector<Port> ports;
+  const coda_program* program = nullptr;  // instead of the operation, which is then its name
 };
 
 // Whether a call of libcoda did; else its error as Python's.

@@ -14,6 +14,11 @@ struct Library {
   decltype(&coda_last_error) last_error = nullptr;
   decltype(&coda_run_cross_entropy) run_cross_entropy = nullptr;
   decltype(&coda_cross_entropy_workspace_bytes) cross_entropy_workspace_bytes = nullptr;
+  decltype(&coda_define_program) define_program = nullptr;
+  decltype(&coda_derive_program) derive_program = nullptr;
+  decltype(&coda_program_source) program_source = nullptr;
+  decltype(&coda_get_program_port) get_program_port = nullptr;
+  decltype(&coda_run_program) run_program = nullptr;
 };
 inline Library library;
 
@@ -24,5 +29,8 @@ struct Torch {
   PyObject* allocate = nullptr;  // (bytes, gpu) -> tensor of bytes
 };
 inline Torch torch;
+
+// Calls of this thread do nothing: a kernel runs on fake tensors, for its results' shapes.
+inline thread_local bool pretending = false;
 
 }  // namespace native

@@ -5,9 +5,11 @@
 
 #include <cstring>
 #include <deque>
+#include <utility>
 
 #include "call.h"
 #include "cross_entropy.h"
+#include "programs.h"
 
 namespace native {
 namespace {
@@ -36,7 +38,12 @@ PyObject* load(PyObject*, PyObject* path) {
       !find(handle, "coda_run", found.run) || !find(handle, "coda_last_error", found.last_error) ||
       !find(handle, "coda_workspace_bytes", found.workspace_bytes) ||
       !find(handle, "coda_run_cross_entropy", found.run_cross_entropy) ||
-      !find(handle, "coda_cross_entropy_workspace_bytes", found.cross_entropy_workspace_bytes)) {
+      !find(handle, "coda_cross_entropy_workspace_bytes", found.cross_entropy_workspace_bytes) ||
+      !find(handle, "coda_define_program", found.define_program) ||
+      !find(handle, "coda_derive_program", found.derive_program) ||
+      !find(handle, "coda_program_source", found.program_source) ||
+      !find(handle, "coda_get_program_port", found.get_program_port) ||
+      !find(handle, "coda_run_program", found.run_program)) {
     dlclose(handle);
     return nullptr;
   }
@@ -84,7 +91,7 @@ OperandKind parse_operand(std::string text) {
 }
 
 // declare(operation, a, b, *ports) -> handle. A port is "name", or "port=name" where Python has
-// another name for it.
+// another name for it. The operation is a name, or a program.
 PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
   if (count < 3 || count - 3 > static_cast<Py_ssize_t>(kMaxPorts)) {
     PyErr_Format(PyExc_TypeError,
@@ -93,13 +100,22 @@ PyObject* declare(PyObject*, PyObject* const* values, Py_ssize_t count) {
                  kMaxPorts);
     return nullptr;
   }
+  Declaration made;
   std::vector<std::string> texts;
   for (Py_ssize_t i = 0; i < count; ++i) {
+    if (i == 0 && PyCapsule_CheckExact(values[0]) != 0) {
+      made.program = program_of(values[0]);
+      if (made.program == nullptr) return nullptr;
+      texts.emplace_back("program");
+      continue;
+    }
     const char* text = PyUnicode_AsUTF8AndSize(values[i], nullptr);
     if (text == nullptr) return nullptr;
     texts.emplace_back(text);
   }
-  Declaration made{texts[0], parse_operand(texts[1]), parse_operand(texts[2]), {}};
+  made.operation = texts[0];
+  made.a = parse_operand(texts[1]);
+  made.b = parse_operand(texts[2]);
   for (size_t i = 3; i < texts.size(); ++i) {
     const size_t sign = texts[i].find('=');
     made.ports.push_back(sign == std::string::npos
@@ -123,11 +139,23 @@ PyObject* run(PyObject*, PyObject* const* values, Py_ssize_t count) {
     PyErr_SetString(PyExc_RuntimeError, "run: expected a declared handle, load() and use_torch()");
     return nullptr;
   }
-  Call call(declarations[handle]);
-  if (!call.read(values + 2, static_cast<size_t>(count - 2)) || !call.run(variant)) return nullptr;
+  if (!pretending) {
+    Call call(declarations[handle]);
+    if (!call.read(values + 2, static_cast<size_t>(count - 2)) || !call.run(variant)) {
+      return nullptr;
+    }
+  }
   Py_IncRef(Py_None);
   return Py_None;
 }
+
+PyObject* pretend(PyObject*, PyObject* value) {
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) return nullptr;
+  return PyBool_FromLong(std::exchange(pretending, truth != 0) ? 1 : 0);
+}
+
+PyObject* is_pretending(PyObject*, PyObject*) { return PyBool_FromLong(pretending ? 1 : 0); }
 
 template <class Function>
 PyCFunction method(Function function) {
@@ -140,6 +168,16 @@ PyMethodDef methods[] = {
      "use_torch(Tensor, table, copy, allocate): gives the version of torch's DLPack table"},
     {"declare", method(declare), METH_FASTCALL, "declare(operation, a, b, *ports): gives a handle"},
     {"run", method(run), METH_FASTCALL, "run(handle, variant, *values): runs a declared operation"},
+    {"pretend", pretend, METH_O,
+     "pretend(whether): from now on calls of this thread do nothing, for fake kernels; gives what "
+     "was so before"},
+    {"pretending", is_pretending, METH_NOARGS, "pretending(): what pretend() was last told"},
+    {"define_program", define_program, METH_O, "define_program(text): gives a program"},
+    {"derive_program", method(derive_program), METH_FASTCALL,
+     "derive_program(program, outputs, gradients, accumulators, kept, kept_dtype): gives the "
+     "program of its gradients"},
+    {"program_source", program_source, METH_O, "program_source(program): its C++"},
+    {"program_ports", program_ports, METH_O, "program_ports(program): ((name, output), ...)"},
     {"cross_entropy_workspace_bytes", method(cross_entropy_workspace_bytes), METH_FASTCALL,
      "cross_entropy_workspace_bytes(step, chunk, x, weight): what run_cross_entropy needs"},
     {"run_cross_entropy", method(run_cross_entropy), METH_FASTCALL,

@@ -12,6 +12,7 @@ namespace native {
 // The bytes of values, one after the other.
 class Key {
  public:
+  Key() { bytes_.reserve(1024); }  // most calls' need
   template <class... Values>
   void add(const Values&... values) {
     (bytes_.append(reinterpret_cast<const char*>(&values), sizeof(values)), ...);

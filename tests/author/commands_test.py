@@ -1,4 +1,4 @@
-"""`coda new`, `coda check` and `coda bench` on a program of one's own, and what they refuse."""
+"""`coda new`, `check`, `explain`, `derive` and `bench` on own programs, and what they refuse."""
 
 import os
 import re
@@ -12,6 +12,20 @@ ROOT = Path(__file__).resolve().parents[2]
 CODA = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests")).parent / "coda"
 SECONDS = 120
 FAILED, BAD_USE = 1, 2
+
+
+PROGRAM = """#pragma once
+#include <coda/program/program.h>
+struct Large {{
+{members}  coda::Store<float> out;
+  static constexpr const char* name = "large";
+  static constexpr auto port_names = coda::names({names}"out");
+  template <class Tile>
+  CODA_HD void operator()(Tile& tile) const {{
+    tile.store(out, tile.accumulator() + {value});
+  }}
+}};
+"""
 
 
 class Failure(Exception):
@@ -76,7 +90,8 @@ def check_wrong_formula(folder: Path) -> None:
     formula.write_text(right.replace("v < 0 ? 0 : v", "v < 0 ? 0.01 * v : v"))
     result = run("check", "my_program", "--cases", "10", folder=folder, status=FAILED)
     line = result.stdout.split("\n")[0]
-    expect(line, "coda check my_program/my_program.h --variant", "out")
+    expect(line, "coda check my_program/my_program.h --variant", "out[")
+    expect(line, "in fp64 the program means", "the formula")
     command = shlex.split(re.split(r"   ", line)[0])
     run(*command[1:], folder=folder, status=FAILED)
     formula.write_text(right)
@@ -103,14 +118,94 @@ def check_missing_files(folder: Path) -> None:
     expect(said, "nowhere/: no such file or folder", "coda new")
     (folder / "empty").mkdir()
     expect(run("check", "empty", folder=folder, status=BAD_USE).stderr, "expected a program")
-    (folder / "alone.h").write_text("struct Alone {};\n")
-    said = run("check", "alone.h", folder=folder, status=BAD_USE).stderr
-    expect(said, "alone.h: has no formula", "alone_formula.h")
+    (folder / "empty/left_formula.h").write_text("int left_formula();\n")
+    expect(
+        run("check", "empty", folder=folder, status=BAD_USE).stderr, "although there is a formula"
+    )
+    (folder / "nameless.h").write_text("struct Nameless {};\n")
+    (folder / "nameless_formula.h").write_text("int another();\n")
+    said = run("check", "nameless.h", folder=folder, status=BAD_USE).stderr
+    expect(said, "nameless_formula.h: expected the function nameless_formula(in, round)")
+    (folder / "nameless_formula.h").unlink()
+    (folder / "nameless_cases.h").write_text("int another();\n")
+    said = run("derive", "nameless.h", folder=folder, status=BAD_USE).stderr
+    expect(said, "nameless_cases.h: expected the function nameless_cases()")
     (folder / "other.h").write_text("struct Another {};\n")
     said = run("check", "other.h", folder=folder, status=BAD_USE).stderr
     expect(said, "struct Other", "follows from the file's")
     said = run("check", "./my_program/README.md", folder=folder, status=BAD_USE).stderr
     expect(said, "expected a folder or a header")
+
+
+def check_explain(folder: Path) -> None:
+    said = run("explain", "my_program", "--M", "1024", "--variant", "fp16", folder=folder).stdout
+    expect(said, "my_program fp16", "out = ", "M = 1024", "squares", "2 registers", "predicted")
+
+
+def check_derive(folder: Path) -> None:
+    """What is printed is a program: it compiles, and runs as its graph says."""
+    text = run("derive", str(ROOT / "examples/programs/bias_gelu.h"), folder=folder).stdout
+    expect(text, "struct BiasGeluBackward {", "coda::ColumnReduce<coda::Sum> dbias;")
+    (folder / "bias_gelu_backward.h").write_text(text)
+    said = run("check", "bias_gelu_backward.h", "--cases", "12", folder=folder).stdout
+    expect(
+        said, "12 passed, 0 failed", "no formula was there", "write bias_gelu_backward_formula.h"
+    )
+
+
+def check_room_on_chip(folder: Path) -> None:
+    """Which port takes what, without a GPU."""
+    ports = [f"t{i}" for i in range(5)]
+    program = PROGRAM.format(
+        members="".join(f"  coda::PerElement<const float> {port};\n" for port in ports),
+        names="".join(f'"{port}", ' for port in ports),
+        value=" + ".join(f"tile.load({port})" for port in ports),
+    )
+    (folder / "large.h").write_text(program)
+    said = run("explain", "large.h", folder=folder, status=BAD_USE).stderr
+    expect(said, "large: its ports take 49152 bytes of shared memory", "8192 bytes  t4", "bf16")
+
+
+MISUSE = {
+    "explain": "operation is required",
+    "explain liner": "did you mean 'linear'",
+    "explain nowhere/": "nowhere/: no such file or folder",
+    "explain adamw": "is no GEMM program",
+    "explain linear --variant fp8": "fp8",
+    "explain linear --gpu b200": "there are h200, h100",
+    "explain linear --regime ones": "there are random and zeros",
+    "explain linear --M 0": "at least 1; got 0",
+    "explain linear --N -4": "at least 1",
+    "explain linear --with nothing": "no optional port 'nothing'; it has the ports",
+    "explain linear --shape 3": "no option '--shape'",
+    "derive": "operation is required",
+    "derive adamw": "is no GEMM program",
+    "derive liner": "did you mean 'linear'",
+    "derive my_program.h": "no such file or folder",
+    "derive linear --variant fp8": "fp8",
+    "derive linear --accumulator-is out": "the accumulator cannot be 'out'; it is 'forward'",
+    "derive linear --outputs nothing": "has no port 'nothing'; it has",
+    "derive linear --gradients out": "'out' has no gradient",
+    "derive linear --gradients bias --without bias": "where it is left out (--with bias)",
+    "derive linear --save nothing": "has no port 'nothing'",
+    "derive linear_swiglu --number activation": "no number by name, such as activation=1",
+    "derive linear_swiglu --number activation=x": "no number by name",
+    "derive linear_swiglu --number rstd=1": "has no scalar 'rstd'; it has the ports",
+    "derive linear --without out": "no optional port 'out'",
+    "check my_program --backend tpu": "no backend 'tpu'",
+    "check my_program --seeds 3": "expected --backend sim",
+    "check my_program --isa sse": "sse",
+    "bench my_program --backend tpu": "no backend 'tpu'",
+    "new": "name is required",
+}
+
+
+def check_misuse(folder: Path) -> None:
+    for command, message in MISUSE.items():
+        said = run(*command.split(), folder=folder, status=BAD_USE).stderr
+        expect(said, message)
+        if said.count("\n") != 1:
+            raise Failure(f"coda {command}: expected one line, got {said}")
 
 
 def check_compilers(folder: Path) -> None:
@@ -120,7 +215,10 @@ def check_compilers(folder: Path) -> None:
     nothing = {"PATH": str(folder / "bin"), "CXX": ""}
     said = run("check", "my_program", folder=folder, status=BAD_USE, **nothing).stderr
     expect(said, "no C++ compiler", "c++, g++ or clang++", "coda list")
+    said = run("explain", "my_program", folder=folder, status=BAD_USE, **nothing).stderr
+    expect(said, "no C++ compiler")
     run("list", folder=folder, **nothing)
+    run("derive", "linear", folder=folder, **nothing)
     said = run("check", "my_program", folder=folder, status=BAD_USE, CODA_INCLUDE="/nowhere").stderr
     expect(said, "CODA_INCLUDE=/nowhere", "coda/program/program.h")
 
@@ -142,6 +240,10 @@ def main() -> int:
             check_wrong_formula,
             check_mistakes,
             check_missing_files,
+            check_explain,
+            check_derive,
+            check_room_on_chip,
+            check_misuse,
             check_compilers,
             check_bench,
         ):

@@ -3,14 +3,12 @@ remedy, and nothing is changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from coda import library
 from coda.operators import registration
 
 OPS = torch.ops.coda
@@ -61,6 +59,21 @@ def norm_backward(**changed: Any) -> Any:
 
 def weight_grad(**changed: Any) -> Any:
     return OPS.linear_weight_grad(**{"dz": [ones(M, N)], "x": ones(M, K)} | changed)
+
+
+def input_grad(**changed: Any) -> Any:
+    return OPS.linear_input_grad(**{"dz": [ones(M, N)], "weights": [ones(N, K)]} | changed)
+
+
+def activated(**changed: Any) -> Any:
+    return OPS.linear_activation(**{"x": ones(M, K), "weight": ones(N, K)} | changed)
+
+
+def layer_norm_backward(**changed: Any) -> Any:
+    given = {"dz": [ones(M, N)], "weights": [ones(N, K)], "x": ones(M, K), "epsilon": 1e-5,
+             "moments": ones(1, 2 * M), "dots": ones(1, M), "shifts": ones(1, M),
+             "gamma": ones(K), "beta": ones(K)}  # fmt: skip
+    return OPS.linear_layer_norm_backward(**given | changed)
 
 
 def embedding(**changed: Any) -> Any:
@@ -153,6 +166,19 @@ CASES = [
     Bad(norm_backward, {"gamma": None, "scaled": True}, ValueError, r"scaled: expected False"),
     Bad(weight_grad, {"dz": []}, ValueError, r"dz: expected 1 to 4 tensors"),
     Bad(weight_grad, {"dz": [ones(M + 1, N)]}, ValueError, r"x: expected a contraction of 6"),
+    Bad(activated, {"activation": "swish"}, ValueError, r"activation: expected one of .*identity"),
+    Bad(activated, {"bias": ones(N + 1)}, ValueError, r"bias: expected .*32.*got .*33"),
+    Bad(activated, {"shift": ones(N)}, ValueError, r"moments, shift, offset: expected all"),
+    Bad(activated, {"moments": ones(1, M), "shift": ones(N), "offset": ones(N)}, ValueError,
+        r"moments: expected"),
+    Bad(layer_norm_backward, {"beta": ones(K + 1)}, ValueError, r"beta: expected .*64"),
+    Bad(layer_norm_backward, {"moments": ones(1, M + 1)}, ValueError, r"moments: expected"),
+    Bad(layer_norm_backward, {"weights": [ones(N, K + 1)]}, ValueError, r"x: expected \[5, 65\]"),
+    Bad(input_grad, {"weights": [ones(N + 1, K)]}, ValueError,
+        r"^coda::linear_input_grad: weights: expected a contraction of 32 as in A, got 33"),
+    Bad(input_grad, {"weights": []}, ValueError, r"weights: expected 1 to 4 tensors"),
+    Bad(input_grad, {"dz": [ones(M, N, dtype=BF16)]}, ValueError,
+        r"^coda::linear_input_grad: weights: expected .*bf16 as in A, got fp32"),
     Bad(embedding, {"tokens": torch.full((M,), 7)}, ValueError, r"tokens.*7"),
     Bad(embedding, {"tokens": torch.full((M,), -1)}, ValueError, r"tokens.*-1"),
     Bad(adamw, {"rates": ones(2)}, ValueError, r"rates: expected .*3"),
@@ -222,39 +248,6 @@ def test_pytorch_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "TABLE", "__not_there_before_2_10__")
     with pytest.raises(ImportError, match=r"2\.10 or later.*pip install --upgrade torch"):
         registration.connect()
-
-
-def test_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(library.VARIABLE, str(tmp_path / "libcoda.so"))
-    with pytest.raises(ImportError, match="CODA_LIBRARY: expected a libcoda.so, got .*no file"):
-        library.find()
-    monkeypatch.delenv(library.VARIABLE)
-    monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
-    with pytest.raises(ImportError, match=r"not beside the package.*pip install \..*CODA_LIBRARY"):
-        library.find()
-
-
-def test_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    path = tmp_path / "libcoda.so"
-    path.write_text("no library")
-    monkeypatch.setenv(library.VARIABLE, str(path))
-    with pytest.raises(ImportError, match="expected a libcoda.so that can be opened"):
-        library.load.__wrapped__()
-
-
-@pytest.mark.parametrize(
-    ("found", "expected", "age"),
-    [("0.1.0", "0.1.1", "older"), ("0.2.0", "0.1.0", "newer"), ("1.4.0", "1.5.0", "older"),
-     ("2.0.0", "1.5.0", "newer"), ("0.0.9", "0.1.0", "older")],
-)  # fmt: skip
-def test_library_of_another_version(found: str, expected: str, age: str) -> None:
-    with pytest.raises(ImportError, match=rf"libcoda {found} is {age} than.*same sources"):
-        library.check_version(Path("libcoda.so"), found, expected)
-
-
-@pytest.mark.parametrize("found", ["1.5.0", "1.5.3", "1.6.0"])
-def test_library_that_fits(found: str) -> None:
-    library.check_version(Path("libcoda.so"), found, "1.5.0")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

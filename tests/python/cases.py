@@ -121,7 +121,22 @@ def row_cases(dtype: torch.dtype, device: str, m: int, h: int) -> list[Case]:
             "embedding_norm", {"table": normal(7, h, **kind), "tokens": tokens, "gamma": gamma}, m
         ),
         Case("fold_norm_weight", {"weight": x, "gamma": gamma}, m),
-    ]
+        Case(
+            "embedding_positions",
+            {
+                "table": normal(7, h, **kind), "tokens": tokens,
+                "positions_table": normal(m + 1, h, **kind),
+                "positions": torch.arange(m, device=device).flip(0),
+            },
+            m,
+        ),
+    ]  # fmt: skip
+
+
+def layer_norm_case(dtype: torch.dtype, device: str, m: int, h: int) -> Case:
+    kind = {"dtype": dtype, "device": device}
+    vectors = {name: normal(h, **kind) for name in ("gamma", "beta")}
+    return Case("layer_norm", {"x": normal(m, h, **kind), **vectors, "epsilon": EPSILON}, max(m, h))
 
 
 def fp32_cases(device: str, m: int, h: int) -> list[Case]:
@@ -140,11 +155,12 @@ def all_cases(
         swiglu_case(dtype, device, m, n, k, "gelu_tanh"),
         *row_cases(dtype, device, m, n),
     ]
-    if dtype != torch.float16:  # which rope_backward has no variant for
+    if dtype != torch.float16:  # which some backward operators have no variant for
         cases += [
             rope_case(dtype, device, m, k),
             rope_case(dtype, device, m, k, tables=False, biases=True),
             rope_case(dtype, device, m, k, biases=True, norms=True),
             rope_case(dtype, device, m, k, squares=False),
         ]
+        cases.append(layer_norm_case(dtype, device, m, n))
     return cases + (fp32_cases(device, m, n) if dtype == torch.float32 else [])

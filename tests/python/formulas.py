@@ -36,12 +36,12 @@ def linear(x, weight, bias=None, squares=None, epsilon=0.0, width=0, c=None, alp
 
 
 def norm_inputs(x, gamma=None):
-    return (x.new_empty(0) if gamma is None else x * gamma), square_partials(x)
+    return (None if gamma is None else x * gamma), square_partials(x)
 
 
 def linear_residual_norm(x, weight, residual, gamma=None, bias=None):
     out = F.linear(x, weight, bias) + residual
-    scaled = x.new_empty(0) if gamma is None else (out * gamma).to(x.dtype)
+    scaled = None if gamma is None else (out * gamma).to(x.dtype)
     return out, scaled, square_partials(out)
 
 
@@ -51,7 +51,7 @@ def linear_swiglu(
     n = normalised(x, squares, epsilon, width)
     gate, up = F.linear(n, gate_weight), F.linear(n, up_weight)
     out = ACTIVATIONS[activation](gate) * up
-    return (out, gate, up) if keep else (out, x.new_empty(0), x.new_empty(0))
+    return (out, gate, up) if keep else (out, None, None)
 
 
 def rms_norm(x: Tensor, gamma: Tensor, epsilon: float) -> Tensor:
@@ -93,7 +93,15 @@ def linear_rope(
 
 def embedding_norm(table, tokens, gamma=None):
     out = table[tokens]
-    return out, (table.new_empty(0) if gamma is None else out * gamma), square_partials(out)
+    return out, (None if gamma is None else out * gamma), square_partials(out)
+
+
+def embedding_positions(table, tokens, positions_table, positions):
+    return table[tokens] + positions_table[positions]
+
+
+def layer_norm(x, gamma, beta, epsilon):
+    return F.layer_norm(x, x.shape[1:], gamma, beta, epsilon)
 
 
 def fold_norm_weight(weight, gamma):

@@ -19,7 +19,8 @@ DRAWS = 8
 
 
 def outputs(result: Any) -> list[Tensor]:
-    return [result] if isinstance(result, Tensor) else list(result)
+    made = [result] if isinstance(result, Tensor) else list(result)
+    return [out for out in made if out is not None]
 
 
 def with_gradients(

@@ -31,9 +31,11 @@ def test_no_module(model):
 
 
 def test_another_architecture():
-    config = transformers.GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=50)
-    model = transformers.GPT2LMHeadModel(config)
-    check_refused(model, TypeError, "GPT2LMHeadModel has no decoder layer.*LlamaForCausalLM")
+    config = transformers.GPTNeoXConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=50
+    )
+    model = transformers.GPTNeoXForCausalLM(config)
+    check_refused(model, TypeError, "GPTNeoXForCausalLM has no decoder layer.*LlamaForCausalLM")
 
 
 def test_no_model_of_transformers():
@@ -80,6 +82,11 @@ BAD_CONFIGS = {
 def test_options_of_the_model(name):
     options, match = BAD_CONFIGS[name]
     check_refused(tiny("llama", **options), ValueError, match)
+
+
+def test_activation_of_gpt2():
+    model = tiny("gpt2", activation_function="tanh")
+    check_refused(model, ValueError, "config.activation_function is 'tanh'; coda covers silu")
 
 
 def test_a_compiled_model():

@@ -25,7 +25,7 @@ class Pool:
     def add(self, results: dict[str, Tensor], truth: dict[str, Tensor]) -> None:
         for name, result in results.items():
             size = truth[name].square().mean().sqrt()
-            anywhere = re.sub(r"layers\.\d+", "layers", name)
+            anywhere = re.sub(r"(layers|h)\.\d+", r"\1", name)
             self.parts[anywhere].append((result.double() / size).flatten())
 
     def tensors(self) -> dict[str, Tensor]:
@@ -39,12 +39,21 @@ def step(model, inputs, autocast: bool) -> dict[str, Tensor]:
 
 
 def check_family(
-    device, family, dtype=torch.float32, autocast=False, padded=0, patch=None, **options
+    device,
+    family,
+    dtype=torch.float32,
+    autocast=False,
+    padded=0,
+    patch=None,
+    change=None,
+    **options,
 ):
-    """The error rule, for the loss and every gradient."""
+    """The error rule, for the loss and every gradient. change: of a model, before anything."""
     pools = got, stock, want = Pool(), Pool(), Pool()
     for seed in range(DRAWS):
         model = tiny(family, dtype, seed, device, **options)
+        if change is not None:
+            change(model)
         inputs = batch(padded=padded, seed=seed, device=device)
         truth = exact(model, inputs)
         want.add(truth, truth)
@@ -92,6 +101,9 @@ OPTIONS = {
         {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 10000.0}},
     ),
     "eager": ("qwen3", {"attn_implementation": "eager", "attention_bias": True}),
+    "gpt2, eager": ("gpt2", {"attn_implementation": "eager"}),
+    "gpt2, gelu": ("gpt2", {"activation_function": "gelu"}),
+    "gpt2, relu": ("gpt2", {"activation_function": "relu", "n_inner": None}),
 }
 
 
@@ -102,5 +114,6 @@ def test_options(device, name):
 
 
 @pytest.mark.parametrize("recompute", ["nothing", "block"])
-def test_recompute(device, recompute):
-    check_family(device, "qwen3", torch.bfloat16, patch={"recompute": recompute})
+@pytest.mark.parametrize("family", ["qwen3", "gpt2"])
+def test_recompute(device, family, recompute):
+    check_family(device, family, torch.bfloat16, patch={"recompute": recompute})

@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 from operator_calls import Calls
-from tiny_models import CONFIGS, batch, tiny, trained
+from tiny_models import CONFIGS, FIRST_OPERATOR, batch, tiny, trained
 from torch._dynamo.testing import CompileCounterWithBackend
 
 import coda
@@ -40,31 +40,34 @@ def test_generation_token_for_token(family, decode):
     with Calls() as calls:
         assert torch.equal(generated(model), want)
     layers, passes = 2, 6 if decode == "coda" else 1
-    assert calls.names.count("linear_rope") == layers * passes
+    assert calls.names.count(FIRST_OPERATOR[family]) == layers * passes
 
 
 @pytest.mark.parametrize(
     "options", [{"use_cache": False}, {"cache_implementation": "static"}], ids=str
 )
-def test_caches(options):
-    model = tiny("mistral", sliding_window=8)
+@pytest.mark.parametrize("family", ["mistral", "gpt2"])
+def test_caches(family, options):
+    model = tiny(family, **({"sliding_window": 8} if family == "mistral" else {}))
     want = generated(model, **options)
     coda.patch(model, strict=True)
     assert torch.equal(generated(model, **options), want)
 
 
-def test_saved_model_loads_in_stock_transformers(tmp_path):
-    model, inputs = coda.patch(tiny("qwen3", tie_word_embeddings=True)), batch()
+@pytest.mark.parametrize("family", ["qwen3", "gpt2"])
+def test_saved_model_loads_in_stock_transformers(family, tmp_path):
+    model, inputs = coda.patch(tiny(family, tie_word_embeddings=True)), batch()
     names = list(model.state_dict())
     model.save_pretrained(tmp_path)
     stock = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).train()
     assert type(stock) is type(model) and list(stock.state_dict()) == names
-    want = trained(tiny("qwen3", tie_word_embeddings=True), inputs)
+    want = trained(tiny(family, tie_word_embeddings=True), inputs)
     assert equal(trained(stock, inputs), want)
 
 
-def test_unpatch_restores_every_bit():
-    model, inputs = tiny("qwen2"), batch(padded=3)
+@pytest.mark.parametrize("family", ["qwen2", "gpt2"])
+def test_unpatch_restores_every_bit(family):
+    model, inputs = tiny(family), batch(padded=3)
     attributes = {name: set(vars(module)) for name, module in model.named_modules()}
     want = trained(model, inputs)
     coda.patch(model)
@@ -96,14 +99,15 @@ def test_patching_twice_takes_the_new_options():
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_gradient_checkpointing(reentrant):
-    model, inputs = coda.patch(tiny("mistral", torch.bfloat16), strict=True), batch(padded=7)
+@pytest.mark.parametrize("family", ["mistral", "gpt2"])
+def test_gradient_checkpointing(family, reentrant):
+    model, inputs = coda.patch(tiny(family, torch.bfloat16), strict=True), batch(padded=7)
     want = trained(model, inputs, use_cache=False)
     model.gradient_checkpointing_enable({"use_reentrant": reentrant})
     with Calls() as calls:
         got = trained(model, inputs, use_cache=False)
     assert equal(got, want)
-    assert calls.names.count("linear_rope") == 4
+    assert calls.names.count(FIRST_OPERATOR[family]) == 4
 
 
 def test_a_deep_copy_is_patched_and_its_own():
@@ -135,9 +139,10 @@ def test_a_pickled_model_is_stock():
     assert equal(trained(coda.patch(again), inputs), want)
 
 
-def test_loss_arguments():
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_loss_arguments(family):
     """num_items_in_batch, shift_labels and ignore_index as ForCausalLMLoss takes them."""
-    model, inputs = tiny("llama"), batch()
+    model, inputs = tiny(family), batch()
     shifted = torch.nn.functional.pad(inputs["labels"], (0, 1), value=7)[:, 1:].contiguous()
     for options in (
         {"num_items_in_batch": 50},
@@ -182,7 +187,8 @@ def test_attention_is_called_as_by_stock_layers(family, monkeypatch):
 
     monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "sdpa", record)
     sliding = {"sliding_window": 16, "use_sliding_window": True, "max_window_layers": 1}
-    model = tiny(family, attention_dropout=0.25, **(sliding if family != "llama" else {}))
+    others = {"llama": {}, "gpt2": {"attn_pdrop": 0.25, "scale_attn_by_inverse_layer_idx": True}}
+    model = tiny(family, attention_dropout=0.25, **others.get(family, sliding))
     inputs = batch(padded=3)
     model(**inputs, num_items_in_batch=9)
     coda.patch(model, strict=True)(**inputs, num_items_in_batch=9)
@@ -208,8 +214,9 @@ def test_models_without_a_head():
     assert calls.names.count("linear_rope") == 2
 
 
-def test_position_ids():
-    model, inputs = tiny("llama").eval(), batch()
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_position_ids(family):
+    model, inputs = tiny(family).eval(), batch()
     positions = torch.stack((torch.arange(65) + 7, torch.arange(65).flip(0)))
     want = model(**inputs, position_ids=positions).logits
     coda.patch(model, strict=True)
@@ -226,8 +233,9 @@ def test_hidden_states_leave_no_layer_stock():
     assert calls.names.count("linear_rope") == 2
 
 
-def test_compiled_without_graph_breaks_or_recompiling():
-    model = coda.patch(tiny("qwen3", num_hidden_layers=1), strict=True)
+@pytest.mark.parametrize("family", ["qwen3", "gpt2"])
+def test_compiled_without_graph_breaks_or_recompiling(family):
+    model = coda.patch(tiny(family, num_hidden_layers=1), strict=True)
     counter = CompileCounterWithBackend("aot_eager")
     torch._dynamo.reset()
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=counter)

@@ -28,7 +28,8 @@ def other_calls(device: str) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]
     gamma = normal(64, **kind)
     squares, tokens = normal(1, 9, **fp32).abs(), torch.arange(9, device=device)
     state = [normal(8, 64, **fp32).abs() for _ in range(4)]
-    inv_freq = torch.ones(8, device=device)
+    inv_freq, column = torch.ones(8, device=device), torch.ones(32, device=device)
+    moments = OPS.layer_norm_inputs(x, gamma)[1]
     return [
         ("linear_weight_grad", ([y, y], x), {"dtype": torch.float32}),
         ("linear_input_grad", ([y, y], [w, w]), {}),
@@ -39,6 +40,19 @@ def other_calls(device: str) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]
         ("rope_backward", (y, y, y, y, y, y, 16, tokens, squares, 1e-5, 64),
          {"inv_freq": inv_freq, "q_bias": y[0], "k_bias": y[0], "v_bias": y[0]}),
         ("embedding_backward", (x, tokens, 12), {}),
+        ("layer_norm_inputs", (x, gamma), {}),
+        ("layer_norm_sums", (y, y, column, column, y[0]), {}),
+        ("layer_norm_sums", (y, y, column, column), {}),
+        ("layer_norm_backward", (x, x, gamma, 1e-5, x), {}),
+        ("linear_residual_layer_norm", (y, w.t(), x, gamma, gamma), {}),
+        ("linear_activation", (x, w, y[0], moments, 1e-5, column, column, "gelu", True), {}),
+        ("linear_activation", (x, w), {}),
+        ("linear_activation_backward", (x, w.t(), y, column, column, y[0]), {"recompute": True}),
+        ("linear_activation_backward", (x, w.t(), y), {"activation": "silu"}),
+        ("linear_layer_norm_backward",
+         ([y], [w], x, moments, 1e-5, squares, squares, gamma, gamma, x, True, True), {}),
+        ("linear_layer_norm_backward",
+         ([y, y], [w, w], x, moments, 1e-5, squares, squares, gamma, gamma), {}),
         ("clip_factor", (state[0].flatten(), 1.0), {}),
         ("adamw", (*state, torch.ones(3, device=device)),
          {"gamma": gamma, "dtype": torch.bfloat16}),

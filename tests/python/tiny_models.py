@@ -12,7 +12,10 @@ CONFIGS = {
     "mistral": transformers.MistralConfig,
     "qwen2": transformers.Qwen2Config,
     "qwen3": transformers.Qwen3Config,
+    "gpt2": transformers.GPT2Config,
 }
+# The operator that every fused layer calls once in a forward pass.
+FIRST_OPERATOR = {family: "linear_rope" for family in CONFIGS} | {"gpt2": "layer_norm_inputs"}
 SIZES = {
     "vocab_size": 211,
     "hidden_size": 96,
@@ -25,6 +28,8 @@ SIZES = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+# Dropout, which GPT-2's config asks for, runs stock.
+GPT2 = {"n_inner": 160, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
 
 
 def tiny(
@@ -37,13 +42,14 @@ def tiny(
     """A model in training mode. Norms' weights and biases are not what they are initialised to."""
     torch.manual_seed(seed)
     head_dim = 64 if device == "cuda" else 32  # GPU kernels begin at 64
-    config = CONFIGS[family](**{**SIZES, "head_dim": head_dim, **options})
+    own = GPT2 if family == "gpt2" else {"head_dim": head_dim}
+    config = CONFIGS[family](**{**SIZES, **own, **options})
     model = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):
                 parameter.normal_(0, 0.3)
-            elif "norm" in name:
+            elif "norm" in name or ".ln_" in name:
                 parameter.normal_(1, 0.2)
             else:
                 parameter.mul_(3)  # so that a layer changes what it gets

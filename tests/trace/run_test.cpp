@@ -118,9 +118,9 @@ struct NotANumber {
 };
 
 TEST(Trace, RefusesWhatNoProgramMeans) {
-  expect_refused([] { run(Twice{}); }, "twice: writes to 'out' twice");
-  expect_refused([] { run(Never{}); }, "never: never writes to 'other'");
-  expect_refused([] { run(Foreign{}); }, "foreign: it uses a port that is none of its members");
+  expect_refused([] { run(Twice{}); }, "twice: output 'out' is written twice, at ");
+  expect_refused([] { run(Never{}); }, "never: output 'other' is never written");
+  expect_refused([] { run(Foreign{}); }, "this port is no member of the program");
   expect_refused([] { run(NotANumber{}); }, "'top' is given NaN");
 }
 

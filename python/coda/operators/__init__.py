@@ -1,7 +1,7 @@
 """`torch.ops.coda.*`: the catalogue's operations on PyTorch tensors, CPU and CUDA.
 
 Every operator is functional, has a fake kernel, and runs on the current stream; those of a forward
-pass have gradients. An output that was not asked for is an empty tensor of shape [0].
+pass have gradients. An output that was not asked for is None.
 """
 
 from coda.operators import (
@@ -9,9 +9,14 @@ from coda.operators import (
     embedding,
     finish_columns,
     fold_norm_weight,
+    layer_norm,
     linear,
+    linear_activation,
+    linear_activation_backward,
     linear_input_grad,
+    linear_layer_norm_backward,
     linear_norm_backward,
+    linear_residual_layer_norm,
     linear_residual_norm,
     linear_rope,
     linear_swiglu,
@@ -27,9 +32,14 @@ __all__ = [
     "embedding",
     "finish_columns",
     "fold_norm_weight",
+    "layer_norm",
     "linear",
+    "linear_activation",
+    "linear_activation_backward",
     "linear_input_grad",
+    "linear_layer_norm_backward",
     "linear_norm_backward",
+    "linear_residual_layer_norm",
     "linear_residual_norm",
     "linear_rope",
     "linear_swiglu",

@@ -13,6 +13,7 @@ from torch._C import (
     DispatchKey,
     _after_autograd_keyset,
     _any_requires_grad,
+    _are_functorch_transforms_active,
     _AutoDispatchBelowAutograd,
 )
 
@@ -26,8 +27,10 @@ class PlainKeysets(dict[int, bool]):
     tensor subclass, no transform."""
 
     def __missing__(self, bits: int) -> bool:
-        rest = torch._C.DispatchKeySet.from_raw_repr(bits) & _after_autograd_keyset
-        self[bits] = rest.highestPriorityTypeId() in (DispatchKey.CPU, DispatchKey.CUDA)
+        keys = torch._C.DispatchKeySet.from_raw_repr(bits)
+        last = (keys & _after_autograd_keyset).highestPriorityTypeId()
+        wrapped = keys.has(DispatchKey.FuncTorchGradWrapper)
+        self[bits] = last in (DispatchKey.CPU, DispatchKey.CUDA) and not wrapped
         return self[bits]
 
 
@@ -50,6 +53,27 @@ def below_autograd(operator: torch._ops.OpOverload, kernel: Kernel) -> Kernel:
             raise
 
     return call
+
+
+def autograd_kernel(kernel: Kernel, below: Kernel, record: Kernel) -> Kernel:
+    """(keyset, values) -> record()'s result where a gradient is needed, else the kernel's, called
+    without a detour where nothing stands before it."""
+
+    def autograd(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
+        if torch.is_grad_enabled() and _any_requires_grad(*values):
+            return record(keyset, *values)
+        if PLAIN[keyset.raw_repr()]:
+            return kernel(*values)
+        return below(keyset, *values)
+
+    return autograd
+
+
+def applying(function: type) -> Kernel:
+    """Function.apply without its look for functorch's wrappers, 3 µs, which plain tensors have
+    not."""
+    apply: Kernel = super(torch.autograd.Function, function).apply  # type: ignore[misc]
+    return apply
 
 
 def differentiable(
@@ -85,12 +109,14 @@ def differentiable(
         {"forward": staticmethod(forward), "backward": staticmethod(step_back)},
     )
 
-    def autograd(keyset: Any, *values: Any) -> Any:
-        if torch.is_grad_enabled() and _any_requires_grad(*values):
-            return function.apply(keyset, *values)  # type: ignore[attr-defined]
-        return run(keyset, *values)
+    apply_plain = applying(function)
 
-    return autograd
+    def record(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
+        if PLAIN[keyset.raw_repr()] and not _are_functorch_transforms_active():
+            return apply_plain(keyset, *values)
+        return function.apply(keyset, *values)  # type: ignore[attr-defined]
+
+    return autograd_kernel(kernel, run, record)
 
 
 class Once(torch.autograd.Function):
@@ -104,8 +130,9 @@ class Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise RuntimeError(
-            f"coda::{ctx.name} has no gradient: it is itself a step of a backward pass or of an "
-            "optimizer. Detach what is given to it, or call backward without create_graph=True."
+            f"coda::{ctx.name} has no gradient: it is itself a step of a backward pass, of an "
+            "optimizer or of a layer (coda.layer's functions have gradients). Detach what is given "
+            "to it, or call backward without create_graph=True."
         )
 
 
@@ -113,16 +140,17 @@ def not_differentiable(operator: torch._ops.OpOverload, kernel: Kernel) -> Kerne
     """The autograd kernel of an operator without a gradient."""
     run = below_autograd(operator, kernel)
     name = operator._opname
+    apply_plain = applying(Once)
 
-    def autograd(keyset: Any, *values: Any) -> Any:
-        if torch.is_grad_enabled() and _any_requires_grad(*values):
-            tensors = [
-                tensor
-                for value in values
-                for tensor in (value if isinstance(value, list | tuple) else (value,))
-                if isinstance(tensor, torch.Tensor)
-            ]
-            return Once.apply(name, lambda: run(keyset, *values), *tensors)
-        return run(keyset, *values)
+    def record(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
+        tensors = [
+            tensor
+            for value in values
+            for tensor in (value if isinstance(value, list | tuple) else (value,))
+            if isinstance(tensor, torch.Tensor)
+        ]
+        if PLAIN[keyset.raw_repr()] and not _are_functorch_transforms_active():
+            return apply_plain(name, lambda: kernel(*values), *tensors)
+        return Once.apply(name, lambda: run(keyset, *values), *tensors)
 
-    return autograd
+    return autograd_kernel(kernel, run, record)

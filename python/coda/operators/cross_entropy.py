@@ -11,7 +11,6 @@ from torch import Tensor
 
 from coda import _native
 from coda.operators.registration import define
-from coda.operators.variants import nothing
 
 LOSS, WITH_GRADIENTS, RECOMPUTE = 0, 1, 3  # of coda_cross_entropy_step
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}  # coda_loss_reduction
@@ -61,30 +60,18 @@ def run(
     ignore_index, reduction, z_loss, label_smoothing, softcap = options
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction: expected one of {list(REDUCTIONS)}, got {reduction!r}")
+    if _native.pretending():  # numbers of rows may be symbols, which nobody should compare
+        return
+    if step == WITH_GRADIENTS:
+        chunk = rows_at_a_time(chunk, weight.shape[0])
+    elif step == RECOMPUTE:
+        chunk = columns_at_a_time(chunk, x.shape[0], weight.shape[0])
+    else:
+        chunk = 0
     wanted = _native.cross_entropy_workspace_bytes(step, chunk, x, weight)
     workspace = x.new_empty(wanted // 8 + 32, dtype=torch.int64)  # 256 bytes for its alignment
     numbers = (step, REDUCTIONS[reduction], chunk, ignore_index, softcap, z_loss, label_smoothing)
     _native.run_cross_entropy(*numbers, x, weight, target, loss, lse, dloss, dweight, dx, workspace)
-
-
-def fake(
-    x: Tensor,
-    weight: Tensor,
-    target: Tensor,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    z_loss: float = 0.0,
-    label_smoothing: float = 0.0,
-    softcap: float = 0.0,
-    chunk: int = 0,
-    make_dx: bool = False,
-    make_dweight: bool = False,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    lse = x.new_empty(x.shape[0], dtype=torch.float32)
-    loss = x.new_empty(lse.shape if reduction == "none" else (), dtype=torch.float32)
-    dx = x.new_empty(x.shape) if make_dx else nothing(x)
-    dweight = x.new_empty(weight.shape if make_dweight else 0, dtype=torch.float32)
-    return loss, lse, dx, dweight
 
 
 def linear_cross_entropy(
@@ -99,42 +86,19 @@ def linear_cross_entropy(
     chunk: int = 0,
     make_dx: bool = False,
     make_dweight: bool = False,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
     """x [M, h], weight [V, h], target [M] -> loss [] or [M], lse [M], dx [M, h], dweight [V, h].
 
     dx and dweight are those of the loss itself; all are fp32 but for dx, which has x's type.
     """
     options = (ignore_index, reduction, z_loss, label_smoothing, softcap)
-    made = fake(x, weight, target, *options, chunk, make_dx, make_dweight)
-    loss, lse, dx, dweight = made
-    if make_dx or make_dweight:
-        rows = rows_at_a_time(chunk, weight.shape[0])
-        gradients = (dweight if make_dweight else None, dx if make_dx else None)
-        run(WITH_GRADIENTS, rows, options, x, weight, target, loss, lse, None, *gradients)
-    else:
-        run(LOSS, 0, options, x, weight, target, loss, lse, None, None, None)
-    return made
-
-
-def backward_fake(
-    dloss: Tensor,
-    x: Tensor,
-    weight: Tensor,
-    target: Tensor,
-    lse: Tensor,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    z_loss: float = 0.0,
-    label_smoothing: float = 0.0,
-    softcap: float = 0.0,
-    chunk: int = 0,
-    make_dx: bool = True,
-    make_dweight: bool = True,
-) -> tuple[Tensor, Tensor]:
-    return (
-        x.new_empty(x.shape) if make_dx else nothing(x),
-        weight.new_empty(weight.shape) if make_dweight else nothing(weight),
-    )
+    lse = x.new_empty(x.shape[0], dtype=torch.float32)
+    loss = x.new_empty(lse.shape if reduction == "none" else (), dtype=torch.float32)
+    dx = x.new_empty(x.shape) if make_dx else None
+    dweight = x.new_empty(weight.shape, dtype=torch.float32) if make_dweight else None
+    step = WITH_GRADIENTS if make_dx or make_dweight else LOSS
+    run(step, chunk, options, x, weight, target, loss, lse, None, dweight, dx)
+    return loss, lse, dx, dweight
 
 
 def linear_cross_entropy_backward(
@@ -151,28 +115,27 @@ def linear_cross_entropy_backward(
     chunk: int = 0,
     make_dx: bool = True,
     make_dweight: bool = True,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor | None, Tensor | None]:
     """dloss [] or [M] fp32, lse [M] of the forward -> dx [M, h], dweight [V, h], x's type."""
     options = (ignore_index, reduction, z_loss, label_smoothing, softcap)
     dx = x.new_empty(x.shape, dtype=torch.float32) if make_dx else None
     dweight = weight.new_empty(weight.shape, dtype=torch.float32) if make_dweight else None
     if make_dx or make_dweight:
-        columns = columns_at_a_time(chunk, x.shape[0], weight.shape[0])
-        run(RECOMPUTE, columns, options, x, weight, target, None, lse, dloss, dweight, dx)
+        run(RECOMPUTE, chunk, options, x, weight, target, None, lse, dloss, dweight, dx)
     return (
-        nothing(x) if dx is None else dx.to(x.dtype),
-        nothing(weight) if dweight is None else dweight.to(weight.dtype),
+        None if dx is None else dx.to(x.dtype),
+        None if dweight is None else dweight.to(weight.dtype),
     )
 
 
 def save(ctx: Any, output: Any, given: Any) -> None:
     _, lse, dx, dweight = output
-    ctx.mark_non_differentiable(lse, dx, dweight)
+    ctx.mark_non_differentiable(*(t for t in (lse, dx, dweight) if t is not None))
     ctx.options, ctx.made = given[3:9], (given.make_dx, given.make_dweight)  # chunk is the last
     later = [need and not made for need, made in zip(ctx.needs_input_grad[1:3], ctx.made)]
     inputs = (given.x, given.weight, given.target, lse)
     ctx.save_for_backward(dx, dweight, *(inputs if any(later) else ()))
-    ctx.weight_type = given.weight.dtype
+    ctx.types = (given.x.dtype, given.weight.dtype)
 
 
 def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
@@ -189,8 +152,8 @@ def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     gradients: list[Tensor | None] = [None, None]
     if any(later):
         made = backward_operator(dloss, *inputs, *ctx.options, *later)
-        gradients = [gradient if wanted else None for gradient, wanted in zip(made, later)]
-    for i, (gradient, dtype) in enumerate(((dx, dx.dtype), (dweight, ctx.weight_type))):
+        gradients = list(made)
+    for i, (gradient, dtype) in enumerate(zip((dx, dweight), ctx.types)):
         if needs[i] and ctx.made[i]:
             gradients[i] = times(gradient, dloss, dtype)
     return (*gradients, *[None] * 9)
@@ -203,5 +166,5 @@ def times(gradient: Tensor, factor: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.mul(gradient, factor.reshape(1, 1), out=out)
 
 
-operator = define(SCHEMA, linear_cross_entropy, fake, save, backward)
-backward_operator = define(BACKWARD_SCHEMA, linear_cross_entropy_backward, backward_fake)
+operator = define(SCHEMA, linear_cross_entropy, save, backward)
+backward_operator = define(BACKWARD_SCHEMA, linear_cross_entropy_backward)

@@ -2,12 +2,22 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-PORT_NAMES: dict[str, dict[str, str]] = {}  # by operation: Python's name of a port or operand
+
+@dataclass
+class Declared:
+    """What an operator calls, in whose words libcoda's errors speak."""
+
+    operation: str
+    names: dict[str, str]  # Python's, of ports and operands
+
+
+DECLARED: dict[str, Declared] = {}  # by operator
 
 
 def tensors_in(arguments: Sequence[str], values: Sequence[Any]) -> Iterator[tuple[str, Tensor]]:
@@ -51,10 +61,11 @@ def explain(
             )
     if isinstance(error, KeyError):
         error = TypeError(f"dtype: expected bfloat16, float16 or float32, got {error.args[0]}")
-    names = PORT_NAMES.get(name, {})
-    text = re.sub(r"argument '([\w.]+)'", lambda m: names.get(m[1], m[1]), str(error))
+    known = DECLARED.get(name, Declared(name, {}))
+    text = str(error).removeprefix(f"{known.operation}: ")
+    text = re.sub(r"argument '([\w.]+)'", lambda m: known.names.get(m[1], m[1]), text)
     kind = type(error) if type(error) in (TypeError, ValueError) else RuntimeError
-    return kind(f"coda::{name}: {text.removeprefix(name + ': ')}; called with {call}")
+    return kind(f"coda::{name}: {text}; called with {call}")
 
 
 def refuse_devices(name: str, arguments: Sequence[str], values: Sequence[Any]) -> None:

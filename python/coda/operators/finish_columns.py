@@ -13,10 +13,6 @@ SCHEMA = "finish_columns(Tensor partials, ScalarType? dtype=None) -> Tensor"
 HANDLE = declare("finish_columns", "", "", "partials", "out")
 
 
-def fake(partials: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    return partials.new_empty(partials.shape[1], dtype=dtype)
-
-
 def finish(partials: Tensor, out: Tensor) -> None:
     """Writes the sums of partials [parts, N] to out [N]."""
     _native.run(HANDLE, NAMES[out.dtype], partials, out)
@@ -24,7 +20,7 @@ def finish(partials: Tensor, out: Tensor) -> None:
 
 def finish_columns(partials: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """partials [parts, N] fp32 -> [N], fp32 or bf16."""
-    out = fake(partials, dtype)
+    out = partials.new_empty(partials.shape[1], dtype=dtype)
     finish(partials, out)
     return out
 
@@ -37,4 +33,4 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     return dout.float().expand(ctx.shape), None
 
 
-operator = define(SCHEMA, finish_columns, fake, save, backward)
+operator = define(SCHEMA, finish_columns, save, backward)

@@ -12,13 +12,9 @@ SCHEMA = "fold_norm_weight(Tensor weight, Tensor gamma) -> Tensor"
 HANDLE = declare("fold_norm_weight", "", "", "weight", "gamma", "out")
 
 
-def fake(weight: Tensor, gamma: Tensor) -> Tensor:
-    return weight.new_empty(weight.shape[0], weight.shape[1])
-
-
 def fold_norm_weight(weight: Tensor, gamma: Tensor) -> Tensor:
     """weight [N, K], gamma [K] -> [N, K]."""
-    out = fake(weight, gamma)
+    out = weight.new_empty(weight.shape[0], weight.shape[1])
     _native.run(HANDLE, NAMES[weight.dtype], weight, gamma, out)
     return out
 
@@ -34,4 +30,4 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     return dweight, dgamma
 
 
-operator = define(SCHEMA, fold_norm_weight, fake, save, backward)
+operator = define(SCHEMA, fold_norm_weight, save, backward)

@@ -43,18 +43,19 @@ def linear(
     out = x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
     variant = variant_into(x.dtype, dtype)
     norm = row_factor_values(squares, epsilon, width)
-    if x.is_cuda and not has_kernel(x, weight, out, (bias, squares, c)):
+    ports = (bias is not None) + (squares is not None) + (c is not None)
+    if ports > 0 and x.is_cuda and not has_kernel(x, weight, out, ports):
         _native.run(HANDLE, variant, x, weight, None, None, None, None, None, alpha, None, out)
         return finish(out, bias, squares, epsilon, width, c, beta)
     _native.run(HANDLE, variant, x, weight, bias, *norm, c, alpha, beta, out)
     return out
 
 
-def has_kernel(x: Tensor, weight: Tensor, out: Tensor, ports: tuple[Tensor | None, ...]) -> bool:
-    """Whether a GPU kernel has all these ports: none, or one beside row-major bf16 tensors."""
-    given = sum(port is not None for port in ports)
+def has_kernel(x: Tensor, weight: Tensor, out: Tensor, ports: int) -> bool:
+    """Whether a GPU kernel has that many of bias, squares and c: one, beside row-major bf16
+    tensors."""
     row_major = x.stride(1) == 1 and weight.stride(1) == 1
-    return given == 0 or (given == 1 and row_major and out.dtype == torch.bfloat16)
+    return ports == 1 and row_major and out.dtype == torch.bfloat16
 
 
 def finish(
@@ -75,21 +76,6 @@ def finish(
     if bias is not None:
         out = out + bias
     return out.to(product.dtype)
-
-
-def fake(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    c: Tensor | None = None,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    return x.new_empty(x.shape[0], weight.shape[0], dtype=dtype)
 
 
 def save(ctx: Any, output: Tensor, given: Any) -> None:
@@ -116,4 +102,4 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     return dx, dweight, dbias, dsquares, None, None, dc, None, None, None
 
 
-operator = define(SCHEMA, linear, fake, save, backward)
+operator = define(SCHEMA, linear, save, backward)

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from coda import _native
-from coda.operators import finish_columns
+from coda.operators.finish_columns import finish
 from coda.operators.registration import declare, define
-from coda.operators.variants import nothing, parts, variant_on_stream
+from coda.operators.variants import parts, variant_on_stream
 
 SCHEMA = (
     "linear_norm_backward(Tensor[] dz, Tensor[] weights, Tensor x, Tensor squares, float epsilon, "
@@ -20,24 +20,7 @@ HANDLE = declare(
     "rstd=squares", "rstd.epsilon=epsilon", "rstd.width=x", "dots", "dots.width=x", "dx_in",
     "gamma", "dx", "scaled", "dgamma",
 )  # fmt: skip
-Outputs = tuple[Tensor, Tensor, Tensor]
-
-
-def fake(
-    dz: list[Tensor],
-    weights: list[Tensor],
-    x: Tensor,
-    squares: Tensor,
-    epsilon: float,
-    dots: Tensor,
-    dx_in: Tensor | None = None,
-    gamma: Tensor | None = None,
-    scaled: bool = False,
-) -> Outputs:
-    rows, columns = x.shape[0], x.shape[1]
-    multiplied = dz[0].new_empty(rows, columns) if scaled else nothing(dz[0])
-    dgamma = nothing(x) if gamma is None else gamma.new_empty(columns)
-    return x.new_empty(rows, columns), multiplied, dgamma
+Outputs = tuple[Tensor, Tensor | None, Tensor | None]
 
 
 def linear_norm_backward(
@@ -56,18 +39,20 @@ def linear_norm_backward(
     -> dx [M, h] of x's type, scaled = x⊙γ [M, h] where asked for, dgamma [h] of gamma's type."""
     if scaled and gamma is None:
         raise ValueError("scaled: expected False without gamma (x⊙γ is x then), got True")
-    dx, multiplied, dgamma = fake(dz, weights, x, squares, epsilon, dots, dx_in, gamma, scaled)
-    width = x.shape[1]
-    partials = None
+    rows, width = x.shape[0], x.shape[1]
+    dx = x.new_empty(rows, width)
+    multiplied = dz[0].new_empty(rows, width) if scaled else None
+    partials = dgamma = None
     if gamma is not None:
-        partials = x.new_empty(parts(x.shape[0]), width, dtype=torch.float32)
+        partials = x.new_empty(parts(rows), width, dtype=torch.float32)
+        dgamma = gamma.new_empty(width)
     _native.run(
         HANDLE, variant_on_stream(gamma, dz[0].dtype, x.dtype), dz, weights, x, squares, epsilon,
-        width, dots, width, dx_in, gamma, dx, multiplied if scaled else None, partials,
+        width, dots, width, dx_in, gamma, dx, multiplied, partials,
     )  # fmt: skip
-    if partials is not None:
-        finish_columns.finish(partials, dgamma)
+    if partials is not None and dgamma is not None:
+        finish(partials, dgamma)
     return dx, multiplied, dgamma
 
 
-operator = define(SCHEMA, linear_norm_backward, fake)
+operator = define(SCHEMA, linear_norm_backward)

@@ -10,7 +10,7 @@ from coda import _native
 from coda.operators import linear_input_grad, linear_weight_grad
 from coda.operators.norm_inputs import stream_gradient
 from coda.operators.registration import declare, define
-from coda.operators.variants import nothing, parts, variant_on_stream
+from coda.operators.variants import parts, variant_on_stream
 
 SCHEMA = (
     "linear_residual_norm(Tensor x, Tensor weight, Tensor residual, Tensor? gamma=None, "
@@ -19,20 +19,7 @@ SCHEMA = (
 HANDLE = declare(
     "linear_residual_norm", "x", "weight", "residual", "gamma", "bias", "out", "scaled", "squares"
 )
-Outputs = tuple[Tensor, Tensor, Tensor]
-
-
-def fake(
-    x: Tensor,
-    weight: Tensor,
-    residual: Tensor,
-    gamma: Tensor | None = None,
-    bias: Tensor | None = None,
-) -> Outputs:
-    rows, columns = x.shape[0], weight.shape[0]
-    out = residual.new_empty(rows, columns)
-    scaled = nothing(x) if gamma is None else x.new_empty(rows, columns)
-    return out, scaled, x.new_empty(parts(columns), rows, dtype=torch.float32)
+Outputs = tuple[Tensor, Tensor | None, Tensor]
 
 
 def linear_residual_norm(
@@ -44,10 +31,12 @@ def linear_residual_norm(
 ) -> Outputs:
     """x [M, K], weight [h, K], residual [M, h] (x's type or fp32), gamma [h], bias [h]
     -> out [M, h] of residual's type, scaled [M, h], squares [⌈h/64⌉, M] fp32."""
-    out, scaled, squares = fake(x, weight, residual, gamma, bias)
+    rows, columns = x.shape[0], weight.shape[0]
+    out = residual.new_empty(rows, columns)
+    scaled = None if gamma is None else x.new_empty(rows, columns)
+    squares = x.new_empty(parts(columns), rows, dtype=torch.float32)
     variant = variant_on_stream(gamma, x.dtype, residual.dtype)
-    wanted = None if gamma is None else scaled
-    _native.run(HANDLE, variant, x, weight, residual, gamma, bias, out, wanted, squares)
+    _native.run(HANDLE, variant, x, weight, residual, gamma, bias, out, scaled, squares)
     return out, scaled, squares
 
 
@@ -71,4 +60,4 @@ def backward(
     )
 
 
-operator = define(SCHEMA, linear_residual_norm, fake, save, backward)
+operator = define(SCHEMA, linear_residual_norm, save, backward)

@@ -11,7 +11,7 @@ from coda.operators import linear_input_grad, linear_weight_grad, rope_backward
 from coda.operators.registration import declare, define
 from coda.operators.rope_backward import check_rotation
 from coda.operators.row_factor import row_factor_values, squares_gradient
-from coda.operators.variants import NAMES, nothing
+from coda.operators.variants import NAMES
 
 SCHEMA = (
     "linear_rope(Tensor x, Tensor q_weight, Tensor k_weight, Tensor v_weight, int head_dim, "
@@ -28,37 +28,7 @@ PORTS = (
 WEIGHTS = "halves q_weight/k_weight/v_weight"
 HANDLE = declare("linear_rope", "x", WEIGHTS, *PORTS)
 NORM_HANDLE = declare("linear_rope", "x", WEIGHTS, *PORTS, "q_norm", "k_norm", "norm_epsilon", "z")
-Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-
-
-def fake(
-    x: Tensor,
-    q_weight: Tensor,
-    k_weight: Tensor,
-    v_weight: Tensor,
-    head_dim: int,
-    positions: Tensor,
-    cos: Tensor | None = None,
-    sin: Tensor | None = None,
-    inv_freq: Tensor | None = None,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    q_bias: Tensor | None = None,
-    k_bias: Tensor | None = None,
-    v_bias: Tensor | None = None,
-    q_norm: Tensor | None = None,
-    k_norm: Tensor | None = None,
-    norm_epsilon: float = 0.0,
-    scale: float = 1.0,
-    keep: bool = True,
-) -> Outputs:
-    rows, columns = x.shape[0], q_weight.shape[0]
-    q = x.new_empty(rows, columns)
-    k, v = x.new_empty(rows, k_weight.shape[0]), x.new_empty(rows, v_weight.shape[0])
-    if q_norm is None or not keep:
-        return q, k, v, nothing(x), nothing(x)
-    return q, k, v, x.new_empty(rows, columns), x.new_empty(rows, k.shape[1])
+Outputs = tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]
 
 
 def linear_rope(
@@ -89,29 +59,32 @@ def linear_rope(
     -> q, k, v [M, H_i·head_dim]; with q_norm and keep, zq and zk: q and k before their norm."""
     check_rotation(head_dim, cos, inv_freq)
     biased = q_bias is not None or k_bias is not None or v_bias is not None
-    q, k, v, zq, zk = fake(
-        x, q_weight, k_weight, v_weight, head_dim, positions, q_norm=q_norm, keep=keep
-    )
+    rows = x.shape[0]
+    q, k, v = (x.new_empty(rows, w.shape[0]) for w in (q_weight, k_weight, v_weight))
     values = (
         x, (head_dim, q_weight, k_weight, v_weight), positions, None if cos is None else (cos, sin),
         inv_freq, *row_factor_values(squares, epsilon, width),
         (q_bias, k_bias, v_bias) if biased else None, scale, (q, k, v),
     )  # fmt: skip
     if q_norm is not None or k_norm is not None:
-        z = (zq, zk, torch.empty_like(v)) if keep else None
+        z = tuple(torch.empty_like(y) for y in (q, k, v)) if keep else None
         variant = NAMES[x.dtype] + "-norm"
         _native.run(NORM_HANDLE, variant, *values, q_norm, k_norm, norm_epsilon, z)
+        if z is not None:
+            return q, k, v, z[0], z[1]
     else:
         _native.run(HANDLE, NAMES[x.dtype], *values)
-    return q, k, v, zq, zk
+    return q, k, v, None, None
 
 
 def save(ctx: Any, output: Outputs, given: Any) -> None:
     q, k, v, zq, zk = output
     if given.q_norm is not None and not given.keep:
         raise ValueError("keep: expected True where gradients are needed, got False")
-    ctx.mark_non_differentiable(zq, zk)
-    made = (q, k, v) if given.q_norm is None else (zq, zk, v)
+    made: tuple[Tensor | None, ...] = (q, k, v)
+    if given.q_norm is not None:
+        ctx.mark_non_differentiable(zq, zk)
+        made = (zq, zk, v)
     ctx.save_for_backward(
         given.x, given.q_weight, given.k_weight, given.v_weight, *made, given.positions,
         given.squares, given.cos, given.sin, given.inv_freq, given.q_bias, given.k_bias,
@@ -156,4 +129,4 @@ def backward(
     )  # fmt: skip
 
 
-operator = define(SCHEMA, linear_rope, fake, save, backward)
+operator = define(SCHEMA, linear_rope, save, backward)

@@ -15,7 +15,7 @@ from coda.operators.row_factor import (
     squares_gradient,
     times_row_factor,
 )
-from coda.operators.variants import NAMES, nothing
+from coda.operators.variants import NAMES
 
 SCHEMA = (
     "linear_swiglu(Tensor x, Tensor gate_weight, Tensor up_weight, Tensor? squares=None, "
@@ -26,7 +26,7 @@ HANDLE = declare(
     "linear_swiglu", "x", "pair gate_weight/up_weight", "rstd=squares", "rstd.epsilon=epsilon",
     "rstd.width=width", "activation", "gate", "up", "out",
 )  # fmt: skip
-Outputs = tuple[Tensor, Tensor, Tensor]
+Outputs = tuple[Tensor, Tensor | None, Tensor | None]
 
 aten = torch.ops.aten
 Pair = tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]
@@ -51,23 +51,6 @@ def activation_number(activation: str) -> int:
     return number
 
 
-def fake(
-    x: Tensor,
-    gate_weight: Tensor,
-    up_weight: Tensor,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    activation: str = "silu",
-    keep: bool = True,
-) -> Outputs:
-    rows, columns = x.shape[0], gate_weight.shape[0]
-    out = x.new_empty(rows, columns)
-    if not keep:
-        return out, nothing(x), nothing(x)
-    return out, x.new_empty(rows, columns), x.new_empty(rows, columns)
-
-
 def linear_swiglu(
     x: Tensor,
     gate_weight: Tensor,
@@ -84,21 +67,20 @@ def linear_swiglu(
     pass makes them again.
     """
     number = activation_number(activation)
-    out, gate, up = fake(x, gate_weight, up_weight, keep=keep)
-    norm = row_factor_values(squares, epsilon, width)
-    if keep:
-        kept: tuple[Tensor | None, ...] = (gate, up)
-    elif squares is None and x.is_cuda:  # the GPU kernels without a norm store them
-        kept = (torch.empty_like(out), torch.empty_like(out))
-    else:
-        kept = (None, None)
-    _native.run(HANDLE, NAMES[x.dtype], x, (gate_weight, up_weight), *norm, number, *kept, out)
-    return out, gate, up
+    rows, columns = x.shape[0], gate_weight.shape[0]
+    out = x.new_empty(rows, columns)
+    gate = up = None
+    if keep or (squares is None and x.is_cuda):  # the GPU kernels without a norm store them
+        gate, up = torch.empty_like(out), torch.empty_like(out)
+    _native.run(
+        HANDLE, NAMES[x.dtype], x, (gate_weight, up_weight),
+        *row_factor_values(squares, epsilon, width), number, gate, up, out,
+    )  # fmt: skip
+    return (out, gate, up) if keep else (out, None, None)
 
 
 def save(ctx: Any, output: Outputs, given: Any) -> None:
-    kept = output[1:] if given.keep else (None, None)
-    ctx.save_for_backward(given.x, given.gate_weight, given.up_weight, given.squares, *kept)
+    ctx.save_for_backward(given.x, given.gate_weight, given.up_weight, given.squares, *output[1:])
     ctx.numbers = (given.epsilon, given.width)
     ctx.activation = given.activation
 
@@ -130,4 +112,4 @@ def backward(
     return dx, *dweights, dsquares, None, None, None, None
 
 
-operator = define(SCHEMA, linear_swiglu, fake, save, backward)
+operator = define(SCHEMA, linear_swiglu, save, backward)

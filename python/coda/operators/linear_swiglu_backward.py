@@ -8,7 +8,7 @@ from coda import _native
 from coda.operators.linear_swiglu import activation_number
 from coda.operators.registration import declare, define
 from coda.operators.row_factor import row_factor_values
-from coda.operators.variants import NAMES, nothing, parts
+from coda.operators.variants import NAMES, parts
 
 SCHEMA = (
     "linear_swiglu_backward(Tensor dy, Tensor down_weight, Tensor gate, Tensor up, "
@@ -19,26 +19,7 @@ HANDLE = declare(
     "linear_swiglu_backward", "dy", "transposed down_weight", "gate", "up", "rstd=squares",
     "rstd.epsilon=epsilon", "rstd.width=width", "activation", "dgate", "dup", "out", "dots",
 )  # fmt: skip
-Outputs = tuple[Tensor, Tensor, Tensor, Tensor]
-
-
-def fake(
-    dy: Tensor,
-    down_weight: Tensor,
-    gate: Tensor,
-    up: Tensor,
-    squares: Tensor | None = None,
-    epsilon: float = 0.0,
-    width: int = 0,
-    activation: str = "silu",
-    recompute: bool = False,
-) -> Outputs:
-    rows, columns = dy.shape[0], down_weight.shape[1]
-    dgate, dup = dy.new_empty(rows, columns), dy.new_empty(rows, columns)
-    out = dy.new_empty(rows, columns) if recompute else nothing(dy)
-    if squares is None:
-        return dgate, dup, out, dy.new_empty(0, dtype=torch.float32)
-    return dgate, dup, out, dy.new_empty(parts(columns), rows, dtype=torch.float32)
+Outputs = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
 
 
 def linear_swiglu_backward(
@@ -56,16 +37,19 @@ def linear_swiglu_backward(
     -> dgate, dup [M, F], out = f(gate)·up [M, F] with recompute, and with squares
     dots [⌈F/64⌉, M] fp32, for linear_norm_backward."""
     number = activation_number(activation)
-    dgate, dup, out, dots = fake(dy, down_weight, gate, up, squares, recompute=recompute)
-    norm = row_factor_values(squares, epsilon, width)
-    made: Tensor | None = out if recompute else None
-    if made is None and squares is None and number != 0 and dy.is_cuda:
-        made = torch.empty_like(dgate)  # that kernel stores it
+    rows, columns = dy.shape[0], down_weight.shape[1]
+    dgate = dy.new_empty(rows, columns)
+    dup = torch.empty_like(dgate)
+    out = dots = None
+    if recompute or (squares is None and number != 0 and dy.is_cuda):  # that kernel stores it
+        out = torch.empty_like(dgate)
+    if squares is not None:
+        dots = dy.new_empty(parts(columns), rows, dtype=torch.float32)
     _native.run(
-        HANDLE, NAMES[dy.dtype], dy, down_weight, gate, up, *norm, number, dgate, dup,
-        made, None if squares is None else dots,
+        HANDLE, NAMES[dy.dtype], dy, down_weight, gate, up,
+        *row_factor_values(squares, epsilon, width), number, dgate, dup, out, dots,
     )  # fmt: skip
-    return dgate, dup, out, dots
+    return dgate, dup, out if recompute else None, dots
 
 
-operator = define(SCHEMA, linear_swiglu_backward, fake)
+operator = define(SCHEMA, linear_swiglu_backward)

@@ -13,23 +13,17 @@ SCHEMA = (
 HANDLE = declare("linear_weight_grad", "transposed rows dz", "transposed x", "alpha", "out")
 
 
-def fake(
-    dz: list[Tensor], x: Tensor, dtype: torch.dtype | None = None, alpha: float = 1.0
-) -> Tensor:
-    rows = sum([part.shape[1] for part in dz])
-    return x.new_empty(rows, x.shape[1], dtype=dtype)
-
-
 def linear_weight_grad(
     dz: list[Tensor], x: Tensor, dtype: torch.dtype | None = None, alpha: float = 1.0
 ) -> Tensor:
     """dz 1 to 4 of [M, N_i], x [M, K] -> [Σ N_i, K], rows in the order of dz."""
-    out = fake(dz, x, dtype)
+    rows = sum([part.shape[1] for part in dz])
+    out = x.new_empty(rows, x.shape[1], dtype=dtype)
     _native.run(HANDLE, variant_into(x.dtype, dtype), dz, x, alpha, out)
     return out
 
 
-operator = define(SCHEMA, linear_weight_grad, fake)
+operator = define(SCHEMA, linear_weight_grad)
 
 
 def weight_gradients(

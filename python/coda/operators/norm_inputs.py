@@ -9,23 +9,18 @@ from torch import Tensor
 from coda import _native
 from coda.operators.registration import declare, define
 from coda.operators.row_factor import per_column
-from coda.operators.variants import NAMES, nothing, parts
+from coda.operators.variants import NAMES, parts
 
 SCHEMA = "norm_inputs(Tensor x, Tensor? gamma=None) -> (Tensor scaled, Tensor squares)"
 HANDLE = declare("norm_inputs", "", "", "x", "gamma", "scaled", "squares")
 
 
-def fake(x: Tensor, gamma: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    rows, columns = x.shape[0], x.shape[1]
-    scaled = nothing(x) if gamma is None else x.new_empty(rows, columns)
-    return scaled, x.new_empty(parts(columns), rows, dtype=torch.float32)
-
-
-def norm_inputs(x: Tensor, gamma: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def norm_inputs(x: Tensor, gamma: Tensor | None = None) -> tuple[Tensor | None, Tensor]:
     """x [M, h], gamma [h] -> scaled [M, h], squares [⌈h/64⌉, M] fp32."""
-    scaled, squares = fake(x, gamma)
-    wanted = None if gamma is None else scaled
-    _native.run(HANDLE, NAMES[x.dtype], x, gamma, wanted, squares)
+    rows, columns = x.shape[0], x.shape[1]
+    scaled = None if gamma is None else x.new_empty(rows, columns)
+    squares = x.new_empty(parts(columns), rows, dtype=torch.float32)
+    _native.run(HANDLE, NAMES[x.dtype], x, gamma, scaled, squares)
     return scaled, squares
 
 
@@ -60,4 +55,4 @@ def backward(ctx: Any, dscaled: Tensor | None, dsquares: Tensor | None) -> tuple
     return stream_gradient(x, gamma, None, dscaled, dsquares, ctx.needs[1])
 
 
-operator = define(SCHEMA, norm_inputs, fake, save, backward)
+operator = define(SCHEMA, norm_inputs, save, backward)

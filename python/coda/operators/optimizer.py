@@ -7,7 +7,7 @@ from torch import Tensor
 
 from coda import _native
 from coda.operators.registration import declare, define
-from coda.operators.variants import NAMES, nothing
+from coda.operators.variants import NAMES
 
 SQUARE_SUMS = declare("square_sums", "", "", "x", "sums")
 CLIP_FACTOR = declare("clip_factor", "", "", "squares", "max_norm", "norm", "factor")
@@ -21,16 +21,12 @@ ADAMW_SCHEMA = (
     "ScalarType? dtype=None) "
     "-> (Tensor master, Tensor m, Tensor v, Tensor weight, Tensor folded)"
 )
-AdamwOutputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-
-
-def fake_square_sums(x: Tensor) -> Tensor:
-    return x.new_empty(x.shape[0])
+AdamwOutputs = tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]
 
 
 def square_sums(x: Tensor) -> Tensor:
     """x [N, K] fp32 -> Σ x² of every row [N], added up in fp64."""
-    out = fake_square_sums(x)
+    out = x.new_empty(x.shape[0])
     _native.run(SQUARE_SUMS, NAMES[x.dtype], x, out)
     return out
 
@@ -44,35 +40,11 @@ def square_sums_backward(ctx: Any, dsums: Tensor) -> tuple[Any, ...]:
     return (2 * x * dsums.unsqueeze(1),)
 
 
-def fake_clip_factor(squares: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
-    return squares.new_empty(1), squares.new_empty(1)
-
-
 def clip_factor(squares: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
     """squares [n] fp32 -> norm = √Σ squares [1], factor = min(1, max_norm/(norm + 1e-6)) [1]."""
-    norm, factor = fake_clip_factor(squares, max_norm)
+    norm, factor = squares.new_empty(1), squares.new_empty(1)
     _native.run(CLIP_FACTOR, NAMES[squares.dtype], squares, max_norm, norm, factor)
     return norm, factor
-
-
-def fake_adamw(
-    master: Tensor,
-    m: Tensor,
-    v: Tensor,
-    gradient: Tensor,
-    rates: Tensor,
-    clip: Tensor | None = None,
-    gamma: Tensor | None = None,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    decay: float = 0.0,
-    dtype: torch.dtype | None = None,
-) -> AdamwOutputs:
-    after = [t.new_empty(t.shape[0], t.shape[1]) for t in (master, m, v)]
-    weight = nothing(master) if dtype is None else after[0].to(dtype)
-    folded = nothing(master) if gamma is None else gamma.new_empty(master.shape[0], master.shape[1])
-    return (*after, weight, folded)  # type: ignore[return-value]
 
 
 def adamw(
@@ -101,20 +73,17 @@ def adamw(
         ADAMW, NAMES[element], *after, gradient, rates, clip, weight, gamma, folded, beta1, beta2,
         epsilon, decay,
     )  # fmt: skip
-    rest = [nothing(master) if t is None else t for t in (weight, folded)]
-    return (*after, *rest)  # type: ignore[return-value]
+    return after[0], after[1], after[2], weight, folded
 
 
 square_sums_operator = define(
     "square_sums(Tensor x) -> Tensor",
     square_sums,
-    fake_square_sums,
     save_square_sums,
     square_sums_backward,
 )
 clip_factor_operator = define(
     "clip_factor(Tensor squares, float max_norm) -> (Tensor norm, Tensor factor)",
     clip_factor,
-    fake_clip_factor,
 )
-adamw_operator = define(ADAMW_SCHEMA, adamw, fake_adamw)
+adamw_operator = define(ADAMW_SCHEMA, adamw)

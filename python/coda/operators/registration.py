@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coda import _native, library
+from coda import _native
+from coda.library import load
 from coda.operators.autograd import differentiable, not_differentiable
-from coda.operators.errors import PORT_NAMES, explain, refuse_devices, refuse_layout
+from coda.operators.errors import DECLARED, Declared, explain, refuse_devices, refuse_layout
 
 TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
 OTHER_LAYOUTS = (
@@ -20,7 +21,7 @@ PYTORCHS_OWN = (torch.OutOfMemoryError, torch.AcceleratorError)  # which callers
 
 def connect() -> None:
     """Opens libcoda and tells _native how to read tensors."""
-    library.load()
+    load()
     if not hasattr(torch.Tensor, TABLE):
         raise ImportError(
             f"coda needs PyTorch 2.10 or later, which has torch.Tensor.{TABLE}; "
@@ -37,32 +38,36 @@ connect()
 LIBRARY = torch.library.Library("coda", "DEF")  # lives as long as the process
 
 
-def declare(operation: str, a: str, b: str, *ports: str) -> int:
+def declare(operation: str, a: str, b: str, *ports: str, operator: str = "") -> int:
     """How the values of _native.run() make up a call of libcoda's operation; gives a handle.
 
     a, b: the name of a value, with "transposed", "pair", "rows", "contraction" or "halves" before
     it where it is more than a matrix, and "either" where GPU kernels take both majors (a copy
     stands in for a column-major tensor elsewhere); "" where the operation has no operands. A port
-    is "name", or "port=name" where Python has another name for the port.
+    is "name", or "port=name" where Python has another name for the port. operator: that makes the
+    call, where it has another name than the operation.
     """
-    names = PORT_NAMES.setdefault(operation, {"A": a.split(" ")[-1], "B": b.split(" ")[-1]})
-    names.update(zip(("B.first", "B.second"), names["B"].split("/")))
+    names = {"A": a.split(" ")[-1], "B": b.split(" ")[-1]}
+    names |= zip(("B.first", "B.second"), names["B"].split("/"))
     names |= {port.partition("=")[0]: port.partition("=")[2] for port in ports if "=" in port}
+    known = DECLARED.setdefault(operator or operation, Declared(operation, {}))
+    known.names.update(names)
     return _native.declare(operation, a, b, *ports)
 
 
 def define(
     schema: str,
     kernel: Callable[..., Any],
-    fake: Callable[..., Any],
     save: Callable[..., None] | None = None,
     backward: Callable[..., Any] | None = None,
+    library: torch.library.Library = LIBRARY,
 ) -> torch._ops.OpOverload:
-    """Registers an operator: kernel for CPU and CUDA, fake kernel, and gradient where it has one
-    (autograd.differentiable says what save and backward do)."""
+    """Registers an operator: its kernel for CPU and CUDA and, with calls of libcoda that do
+    nothing, as fake kernel; and its gradient where it has one (autograd.differentiable says what
+    save and backward do)."""
     name = schema[: schema.index("(")]
-    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    operator: torch._ops.OpOverload = getattr(torch.ops.coda, name).default
+    library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    operator: torch._ops.OpOverload = getattr(getattr(torch.ops, library.ns), name).default
     arguments = [argument.name for argument in operator._schema.arguments]
 
     def run(*values: Any) -> Any:
@@ -75,22 +80,25 @@ def define(
 
     def run_fake(*values: Any) -> Any:
         refuse_devices(name, arguments, values)
+        before = _native.pretend(True)
         try:
-            return fake(*values)
+            return kernel(*values)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise explain(name, arguments, values, error) from error
+        finally:
+            _native.pretend(before)
 
     def refuse(*values: Any) -> Any:
         refuse_layout(name, arguments, values)
 
     for device in ("CPU", "CUDA"):
-        LIBRARY.impl(name, run, device)
+        library.impl(name, run, device)
     for layout in OTHER_LAYOUTS:
-        LIBRARY.impl(name, refuse, layout)
-    torch.library.register_fake(f"coda::{name}", run_fake, lib=LIBRARY)
+        library.impl(name, refuse, layout)
+    torch.library.register_fake(f"{library.ns}::{name}", run_fake, lib=library)
     if save is None or backward is None:
         recorded = not_differentiable(operator, run)
     else:
         recorded = differentiable(operator, run, save, backward)
-    LIBRARY.impl(name, recorded, "Autograd", with_keyset=True)
+    library.impl(name, recorded, "Autograd", with_keyset=True)
     return operator

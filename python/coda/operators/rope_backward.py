@@ -1,6 +1,8 @@
 """rope_backward: gradients of q, k, v back to those of their linear layers, rotated back and times
 the row factor of the RMSNorm before them, with the row sums that the norm's gradient needs."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -8,7 +10,7 @@ from coda import _native
 from coda.operators.finish_columns import finish
 from coda.operators.registration import declare, define
 from coda.operators.row_factor import row_factor_values
-from coda.operators.variants import NAMES, nothing, parts
+from coda.operators.variants import NAMES, parts
 
 SCHEMA = (
     "rope_backward(Tensor dq, Tensor dk, Tensor dv, Tensor q, Tensor k, Tensor v, int head_dim, "
@@ -25,8 +27,7 @@ HANDLE = declare(
     "scale", "dzq", "dzk", "dzv", "sums", "dbias_q=dq_bias", "dbias_k=dk_bias",
     "dbias_v=dv_bias", "dq_norm", "dk_norm",
 )  # fmt: skip
-NO_PARTIALS = (None,) * 5
-Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+NOT_GIVEN: Any = (None,) * 5  # no biases and no norms of heads
 
 
 def check_rotation(head_dim: int, cos: Tensor | None, inv_freq: Tensor | None) -> None:
@@ -36,44 +37,6 @@ def check_rotation(head_dim: int, cos: Tensor | None, inv_freq: Tensor | None) -
     if (cos is None) is (inv_freq is None):
         got = "neither" if cos is None else "both"
         raise ValueError(f"cos, sin, inv_freq: expected tables or frequencies, got {got}")
-
-
-def fake(
-    dq: Tensor,
-    dk: Tensor,
-    dv: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    head_dim: int,
-    positions: Tensor,
-    squares: Tensor,
-    epsilon: float,
-    width: int,
-    cos: Tensor | None = None,
-    sin: Tensor | None = None,
-    inv_freq: Tensor | None = None,
-    q_bias: Tensor | None = None,
-    k_bias: Tensor | None = None,
-    v_bias: Tensor | None = None,
-    q_norm: Tensor | None = None,
-    k_norm: Tensor | None = None,
-    norm_epsilon: float = 0.0,
-    scale: float = 1.0,
-) -> Outputs:
-    rows, of_q, of_k, of_v = q.shape[0], q.shape[1], k.shape[1], v.shape[1]
-    heads = (of_q + of_k + of_v) // max(head_dim, 1)
-    return (
-        q.new_empty(rows, of_q),
-        q.new_empty(rows, of_k),
-        q.new_empty(rows, of_v),
-        q.new_empty(heads, rows, dtype=torch.float32),
-        nothing(q) if q_bias is None else q_bias.new_empty(of_q),
-        nothing(q) if k_bias is None else k_bias.new_empty(of_k),
-        nothing(q) if v_bias is None else v_bias.new_empty(of_v),
-        nothing(q) if q_norm is None else q_norm.new_empty(head_dim),
-        nothing(q) if k_norm is None else k_norm.new_empty(head_dim),
-    )
 
 
 def rope_backward(
@@ -98,32 +61,34 @@ def rope_backward(
     k_norm: Tensor | None = None,
     norm_epsilon: float = 0.0,
     scale: float = 1.0,
-) -> Outputs:
+) -> tuple[Tensor | None, ...]:
     """Arguments as linear_rope's; dq, q and so on [M, H_i·head_dim], q and k before their norm
     where there is one -> dzq, dzk, dzv [M, H_i·head_dim], sums [Hq + 2·Hkv, M] fp32,
     and the gradients of biases and norms, in their types."""
     check_rotation(head_dim, cos, inv_freq)
+    rows, widths = q.shape[0], (q.shape[1], k.shape[1], v.shape[1])
+    dz = [q.new_empty(rows, width) for width in widths]
+    sums = q.new_empty(sum(widths) // head_dim, rows, dtype=torch.float32)
     given = (q_bias, k_bias, v_bias, q_norm, k_norm)
-    made = fake(dq, dk, dv, q, k, v, head_dim, positions, squares, epsilon, width, None, None, None,
-                *given)  # fmt: skip
-    partials: tuple[Tensor | None, ...] = NO_PARTIALS
     biased = q_bias is not None or k_bias is not None or v_bias is not None
+    partials = gradients = NOT_GIVEN
     if biased or q_norm is not None or k_norm is not None:
-        blocks = parts(q.shape[0])
-        partials = tuple(
+        blocks = parts(rows)
+        partials = [
             None if t is None else y.new_empty(blocks, y.shape[1], dtype=torch.float32)
             for t, y in zip(given, (q, k, v, q, k))
-        )
+        ]
+        sizes = (*widths, head_dim, head_dim)
+        gradients = [None if t is None else t.new_empty(n) for t, n in zip(given, sizes)]
     _native.run(
         HANDLE, NAMES[q.dtype], dq, dk, dv, q, k, v, head_dim, positions,
         *row_factor_values(squares, epsilon, width), cos, sin, inv_freq, *given, norm_epsilon,
-        scale, *made[:4], *partials,
+        scale, *dz, sums, *partials,
     )  # fmt: skip
-    if partials is not NO_PARTIALS:
-        for part, gradient in zip(partials, made[4:]):
-            if part is not None:  # of a head's norm: its heads stand one after another
-                finish(part.view(-1, gradient.shape[0]), gradient)
-    return made
+    for part, gradient in zip(partials, gradients):
+        if part is not None:  # of a head's norm: its heads stand one after another
+            finish(part.view(-1, gradient.shape[0]), gradient)
+    return (*dz, sums, *gradients)
 
 
-operator = define(SCHEMA, rope_backward, fake)
+operator = define(SCHEMA, rope_backward)

@@ -15,15 +15,14 @@ def variant_into(element: torch.dtype, result: torch.dtype | None) -> str:
 
 def variant_on_stream(gamma: Tensor | None, element: torch.dtype, stream: torch.dtype) -> str:
     """Of an operation on the residual stream, whose norm's weight is kept or folded."""
-    kind = "folded-" if gamma is None else "kept-"
-    return kind + NAMES[element] + ("" if stream == element else f"-{NAMES[stream]}stream")
+    return ("folded-" if gamma is None else "kept-") + on_stream(element, stream)
+
+
+def on_stream(element: torch.dtype, stream: torch.dtype) -> str:
+    """Of an operation on `element` beside a residual stream that may be wider."""
+    return NAMES[element] + ("" if stream == element else f"-{NAMES[stream]}stream")
 
 
 def parts(columns: int) -> int:
     """Partial sums cover 64 columns (or rows)."""
     return (columns + 63) // 64
-
-
-def nothing(like: Tensor) -> Tensor:
-    """An output that was not asked for: [0]."""
-    return like.new_empty(0)

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from coda.layer import RECOMPUTE
-from coda.patching import causal_lm, decoder_layer
+from coda.patching import causal_lm, decoder_layer, gpt2_block
 from coda.patching.causal_lm import PatchedHead
-from coda.patching.conditions import Options, PatchedLayer
-from coda.patching.families import ACTIVATIONS, SUPPORTED, Family, loaded_families
+from coda.patching.conditions import Options, Patched
+from coda.patching.families import SUPPORTED, loaded_families
 from coda.patching.parts import Part, Watch
 
 __all__ = ["patch", "unpatch"]
@@ -28,11 +28,11 @@ def patch(
 ) -> nn.Module:
     """Makes a transformers model run its decoder layers, and its loss, as coda programs.
 
-    Llama, Mistral, Qwen2 and Qwen3, also inside of wrappers (PEFT, DDP, fully_shard). The forwards
-    of layers and of …ForCausalLM are replaced on these instances; parameters, state_dict, classes
-    and the attention function stay the model's. A layer with something that transformers did not
-    put there (LoRA, a quantised linear, a hook inside of it) runs stock. Patching again changes
-    the options.
+    Llama, Mistral, Qwen2, Qwen3 and GPT-2, also inside of wrappers (PEFT, DDP, fully_shard). The
+    forwards of layers and of …ForCausalLM are replaced on these instances; parameters, state_dict,
+    classes and the attention function stay the model's. A layer with something that transformers
+    did not put there (LoRA, a quantised linear, a hook inside of it) runs stock. Patching again
+    changes the options.
 
     Args:
         strict: raise where a layer would run stock, instead of warning once.
@@ -49,13 +49,16 @@ def patch(
     """
     _check(model, strict, recompute, min_tokens, loss)
     options = Options(strict, recompute, min_tokens)
-    families = loaded_families()
-    found: list[tuple[nn.Module, PatchedLayer]] = []
+    families: list[tuple[Any, Any]] = [(family, decoder_layer) for family in loaded_families()]
+    families += [(family, gpt2_block) for family in gpt2_block.loaded_families()]
+    found: list[tuple[nn.Module, Any]] = []
+    forwards: dict[str, Any] = {}  # by family
     heads: list[tuple[nn.Module, PatchedHead]] = []
     for name, module in model.named_modules():
-        for family in families:
+        for family, kind in families:
             if _has_forward_of(module, family.layer):
-                found.append((module, _patched_layer(name, module, family, options)))
+                found.append((module, kind.patched_layer(name, module, family, options)))
+                forwards.setdefault(family.name, kind.make_forward(family))
             elif loss and _has_forward_of(module, family.causal_lm):
                 heads.append((module, _patched_head(name, module, options)))
     if not found:
@@ -71,7 +74,6 @@ def patch(
         for patched in [state for _, state in found] + [top for _, top in heads]:
             _insist(options, patched.name, patched.unusual())
     unpatch(model)
-    forwards = {state.family.name: decoder_layer.make_forward(state.family) for _, state in found}
     for layer, state in found:
         _replace(layer, forwards[state.family.name], state)
     for head, top in heads:
@@ -116,30 +118,6 @@ def _has_forward_of(module: nn.Module, stock: type[nn.Module]) -> bool:
     return isinstance(module, stock) and type(module).forward is stock.forward
 
 
-def _patched_layer(name: str, layer: Any, family: Family, options: Options) -> PatchedLayer:
-    from transformers.activations import ACT2FN
-
-    config = layer.self_attn.config
-    where = f"coda.patch: {type(layer).__name__} {name}"
-    if config.hidden_act not in ACTIVATIONS:
-        raise ValueError(
-            f"{where}: config.hidden_act is {config.hidden_act!r}; coda covers "
-            f"{', '.join(ACTIVATIONS)}"
-        )
-    if getattr(config, "mlp_bias", False):
-        raise ValueError(f"{where}: config.mlp_bias is True; coda's MLP has no biases")
-    if layer.self_attn.head_dim % 2 != 0:
-        raise ValueError(
-            f"{where}: head_dim is {layer.self_attn.head_dim}; expected an even number"
-        )
-    if family.name.startswith("qwen") and not hasattr(layer.self_attn, "sliding_window"):
-        raise RuntimeError(
-            f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
-        )
-    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])))
-    return PatchedLayer(layer, name, watch, options, family, ACTIVATIONS[config.hidden_act])
-
-
 def _patched_head(name: str, model: nn.Module, options: Options) -> PatchedHead:
     watch = Watch((Part("", "lm_head", nn.Linear),))
     return PatchedHead(model, name or type(model).__name__, watch, options)
@@ -162,7 +140,7 @@ def _insist(options: Options, name: str, reason: str | None) -> None:
         options.refuse(name, reason)
 
 
-def _replace(module: nn.Module, forward: Any, patched: PatchedLayer | PatchedHead) -> None:
+def _replace(module: nn.Module, forward: Any, patched: Patched) -> None:
     forward._coda = True
     module.__dict__["forward"] = MethodType(forward, module)
     module.__dict__["_coda_patch"] = patched

@@ -45,10 +45,13 @@ def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:
     In training with labels the output has the loss and no logits. Without labels, in evaluation
     and with logits_to_keep the stock head runs.
     """
-    from transformers.modeling_outputs import CausalLMOutputWithPast
+    from transformers import modeling_outputs
 
     stock = causal_lm.forward
     names = tuple(inspect.signature(stock).parameters)[1:]
+    output: Any = modeling_outputs.CausalLMOutputWithPast
+    if "encoder_hidden_states" in names:
+        output = modeling_outputs.CausalLMOutputWithCrossAttentions
 
     @functools.wraps(stock)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -56,14 +59,15 @@ def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:
         arguments.update(kwargs)
         if not _fits(self, arguments):
             return stock(self, *args, **kwargs)
-        outputs = self.model(
+        outputs = getattr(self, self.base_model_prefix)(
             **{name: a for name, a in arguments.items() if name not in NOT_FOR_THE_DECODER}
         )
-        result = CausalLMOutputWithPast(
+        result = output(
             loss=_loss(outputs.last_hidden_state, self.lm_head.weight, arguments),
             past_key_values=outputs.past_key_values,
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
+            **{name: outputs[name] for name in ("cross_attentions",) if name in outputs},
         )
         as_dict = arguments.get("return_dict")
         if as_dict is None:

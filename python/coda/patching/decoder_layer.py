@@ -10,8 +10,34 @@ import torch
 from torch import Tensor
 
 from coda.layer import attention_inputs, attention_outputs
-from coda.patching.conditions import PatchedLayer, refused, unusable_type
-from coda.patching.families import Family
+from coda.patching.conditions import Options, PatchedLayer, refused, unusable_type
+from coda.patching.families import ACTIVATIONS, Family
+from coda.patching.parts import Watch
+
+
+def patched_layer(name: str, layer: Any, family: Family, options: Options) -> PatchedLayer:
+    """What patch() leaves beside a layer. ValueError: one that coda does not cover."""
+    from transformers.activations import ACT2FN
+
+    config = layer.self_attn.config
+    where = f"coda.patch: {type(layer).__name__} {name}"
+    if config.hidden_act not in ACTIVATIONS:
+        raise ValueError(
+            f"{where}: config.hidden_act is {config.hidden_act!r}; coda covers "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+    if getattr(config, "mlp_bias", False):
+        raise ValueError(f"{where}: config.mlp_bias is True; coda's MLP has no biases")
+    if layer.self_attn.head_dim % 2 != 0:
+        raise ValueError(
+            f"{where}: head_dim is {layer.self_attn.head_dim}; expected an even number"
+        )
+    if family.name.startswith("qwen") and not hasattr(layer.self_attn, "sliding_window"):
+        raise RuntimeError(
+            f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
+        )
+    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])))
+    return PatchedLayer(layer, name, watch, options, family, ACTIVATIONS[config.hidden_act])
 
 
 def make_forward(family: Family) -> Callable[..., Any]:

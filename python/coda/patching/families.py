@@ -28,7 +28,7 @@ ACTIVATIONS = {
 }
 
 PREFIXES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
-SUPPORTED = ", ".join(f"{prefix}ForCausalLM" for prefix in PREFIXES.values())
+SUPPORTED = ", ".join(f"{prefix}ForCausalLM" for prefix in PREFIXES.values()) + ", GPT2LMHeadModel"
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
     try:
         layer = getattr(module, f"{prefix}DecoderLayer")
         attention = getattr(module, f"{prefix}Attention")
-        layer_arguments = _arguments(layer)
-        attention_arguments = _arguments(attention)
+        layer_arguments = arguments_of(layer)
+        attention_arguments = arguments_of(attention)
         if "position_embeddings" not in attention_arguments:
             raise AttributeError("position_embeddings of the attention")
         return Family(
@@ -127,7 +127,7 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
         ) from error
 
 
-def _arguments(module: type[nn.Module]) -> tuple[str, ...]:
+def arguments_of(module: type[nn.Module]) -> tuple[str, ...]:
     """Names of the arguments of a module's forward, without self and **kwargs."""
     parameters = inspect.signature(module.forward).parameters.values()
     named = [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]

@@ -4,13 +4,13 @@
 #include <coda/program/program.h>
 
 template <class T>
-struct LayerNormSums {
+struct MeanVariance {
   coda::PerColumn<const T> bias;             // [N]
   coda::PerElement<const T> residual;        // [M, N]
   coda::Store<T> out;                        // [M, N]
   coda::RowReduce<coda::Sum> sums, squares;  // [⌈N/64⌉, M] each
 
-  static constexpr const char* name = "layer_norm_sums";
+  static constexpr const char* name = "mean_variance";
   static constexpr auto port_names = coda::names("bias", "residual", "out", "sums", "squares");
 
   template <class Tile>

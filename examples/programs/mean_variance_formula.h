@@ -2,8 +2,8 @@
 #pragma once
 #include <coda/reference/formula.h>
 
-inline coda::reference::Arrays layer_norm_sums_formula(const coda::reference::Arrays& in,
-                                                       const coda::reference::Rounding& round) {
+inline coda::reference::Arrays mean_variance_formula(const coda::reference::Arrays& in,
+                                                     const coda::reference::Rounding& round) {
   using coda::reference::Array;
   const Array y = round(round.matmul(in.at("A"), in.at("B")) + in.at("bias"));
   const Array x = round.as("out", y + in.at("residual"));

@@ -1,0 +1,81 @@
+"""Operators of one's own: a plain Python function becomes a fused, differentiable torch operator.
+
+`program` traces the function once, with values that only remember what is done with them, hands the
+graph to libcoda, which prints it as C++ and compiles it when it first runs, and registers it with
+PyTorch.
+"""
+
+from coda.authoring.functions import (
+    abs,
+    clamp,
+    column_index,
+    column_max,
+    column_sum,
+    erf,
+    exp,
+    floor,
+    gelu,
+    gelu_tanh,
+    log,
+    maximum,
+    minimum,
+    relu,
+    row_index,
+    row_log_sum_exp,
+    row_max,
+    row_sum,
+    rsqrt,
+    sigmoid,
+    silu,
+    sqrt,
+    store,
+    tanh,
+    to_float,
+    where,
+)
+from coda.authoring.program import Program, program
+from coda.authoring.values import (
+    Accumulator,
+    IntegerPerRow,
+    PerColumn,
+    PerElement,
+    PerRow,
+    Scalar,
+)
+
+__all__ = [
+    "Accumulator",
+    "IntegerPerRow",
+    "PerColumn",
+    "PerElement",
+    "PerRow",
+    "Program",
+    "Scalar",
+    "abs",
+    "clamp",
+    "column_index",
+    "column_max",
+    "column_sum",
+    "erf",
+    "exp",
+    "floor",
+    "gelu",
+    "gelu_tanh",
+    "log",
+    "maximum",
+    "minimum",
+    "program",
+    "relu",
+    "row_index",
+    "row_log_sum_exp",
+    "row_max",
+    "row_sum",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "sqrt",
+    "store",
+    "tanh",
+    "to_float",
+    "where",
+]

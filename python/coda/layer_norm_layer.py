@@ -1,0 +1,245 @@
+"""The two halves of a decoder layer with LayerNorm, biases and an MLP without a gate, as GPT-2's.
+
+x1 = x + attention(c_attn(ln(x))) Wo + bo, x2 = x1 + f(ln(x1) W1 + b1) W2 + b2. Like coda.layer's
+functions: the attention between the halves is the caller's, x goes through the first half, so that
+the gradient of the residual stream is added in the epilogue of its last GEMM.
+
+Shapes: M tokens, h the width of the stream, F that of the MLP. Weights are [in, out], as GPT-2's
+checkpoints have them, read in place; biases and norms' weights are vectors. A norm's mean and row
+factor are applied behind the GEMM that takes x⊙γ: r·(x⊙γ W − μ·γW) + βW + b.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from coda.layer import check_options, to_compute_type, wants_gradient
+from coda.layer_weights import as_type_of, cast
+
+ops = torch.ops.coda
+
+
+def layer_norm_linear(
+    x: Tensor, gamma: Tensor, beta: Tensor, weight: Tensor, bias: Tensor, *, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    """A LayerNorm and the linear layer behind it, the projection to q, k and v say: (z, x) of x.
+
+    Args:
+        x: [M, h], the residual stream.
+        gamma, beta: [h], weight and bias of the norm, whose epsilon is `epsilon`.
+        weight: [h, N]; bias: [N].
+
+    Returns:
+        z [M, N], and x [M, h] to give to layer_norm_outputs().
+    """
+    check_options("nothing", epsilon)
+    x = to_compute_type(x)
+    parameters = (gamma, beta, weight, bias)
+    if wants_gradient(x, *parameters):
+        return LayerNormLinear.apply(x, *parameters, epsilon)
+    norm, shift, *linear = cast(parameters, x)
+    scaled, moments = ops.layer_norm_inputs(x, norm)
+    behind = columns_behind(norm, shift, linear[0])
+    return ops.linear_activation(scaled, linear[0].t(), linear[1], moments, epsilon, *behind)[0], x
+
+
+def layer_norm_outputs(
+    y: Tensor,
+    x: Tensor,
+    o_weight: Tensor,
+    o_bias: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    up_weight: Tensor,
+    up_bias: Tensor,
+    down_weight: Tensor,
+    down_bias: Tensor,
+    *,
+    epsilon: float,
+    activation: str = "gelu_tanh",
+    recompute: str = "activation",
+) -> Tensor:
+    """The projection of attention's output onto the stream, and the MLP behind its LayerNorm.
+
+    Args:
+        y: [M, n], what attention gave.
+        x: [M, h], as layer_norm_linear() handed it on.
+        o_weight: [n, h]; o_bias: [h].
+        gamma, beta: [h], weight and bias of the norm, whose epsilon is `epsilon`.
+        up_weight: [h, F]; up_bias: [F]; down_weight: [F, h]; down_bias: [h].
+        activation: "gelu_tanh", "gelu", "silu" or "relu".
+        recompute: what backward makes again: "nothing", "activation" or "block" (coda.layer).
+
+    Returns:
+        x2 [M, h], the next layer's x.
+    """
+    check_options(recompute, epsilon)
+    x = to_compute_type(x)
+    y = y.to(x.dtype)
+    parameters = (
+        o_weight, o_bias, gamma, beta, up_weight, up_bias, down_weight, down_bias
+    )  # fmt: skip
+    if wants_gradient(y, x, *parameters):
+        return LayerNormOutputs.apply(y, x, *parameters, epsilon, activation, recompute)
+    typed = cast(parameters, x)
+    x1, a, _ = project_and_activate(y, x, typed, epsilon, activation, keep=False)
+    return add_onto(x1, a, typed)
+
+
+def columns_behind(gamma: Tensor, beta: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """γW and βW [N], fp32, of weight [h, N]."""
+    shift, offset = ops.linear(torch.stack((gamma, beta)), weight.t(), dtype=torch.float32)
+    return shift, offset
+
+
+def project_and_activate(
+    y: Tensor, x: Tensor, parameters: list[Any], epsilon: float, activation: str, keep: bool
+) -> tuple[Tensor, Tensor, tuple[Any, ...]]:
+    """(x1, a, (moments, shift, offset, z)); parameters from o_weight on; z is None without keep."""
+    o_weight, o_bias, gamma, beta, up_weight, up_bias = parameters[:6]
+    x1, scaled, moments = ops.linear_residual_layer_norm(y, o_weight.t(), x, gamma, o_bias)
+    shift, offset = columns_behind(gamma, beta, up_weight)
+    a, z = ops.linear_activation(
+        scaled, up_weight.t(), up_bias, moments, epsilon, shift, offset, activation, keep
+    )
+    return x1, a, (moments, shift, offset, z)
+
+
+def add_onto(x1: Tensor, a: Tensor, parameters: list[Any]) -> Tensor:
+    """x1 + a W2 + b2. The operation also makes what a norm behind it would need: GPU kernels of
+    linear have no bias beside c."""
+    gamma, down_weight, down_bias = parameters[2], parameters[6], parameters[7]
+    x2: Tensor = ops.linear_residual_layer_norm(a, down_weight.t(), x1, gamma, down_bias)[0]
+    return x2
+
+
+def weight_gradient(x: Tensor, dz: Tensor, weight: Tensor, needed: bool) -> Tensor | None:
+    """xᵀ dz [in, out], in the weight's type."""
+    if not needed:
+        return None
+    return as_type_of(weight, ops.linear_weight_grad([x], dz, weight.dtype))
+
+
+def vector_gradient(parameter: Tensor, gradient: Tensor | None, needed: bool) -> Tensor | None:
+    return as_type_of(parameter, gradient) if needed and gradient is not None else None
+
+
+class LayerNormLinear(torch.autograd.Function):
+    """(z, x) of x: layer_norm_inputs, linear_activation."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        gamma: Tensor,
+        beta: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        epsilon: float,
+    ) -> tuple[Tensor, Tensor]:
+        norm, norm_bias, w, b = cast((gamma, beta, weight, bias), x)
+        scaled, moments = ops.layer_norm_inputs(x, norm)
+        behind = columns_behind(norm, norm_bias, w)
+        z, _ = ops.linear_activation(scaled, w.t(), b, moments, epsilon, *behind)
+        ctx.save_for_backward(x, gamma, beta, weight, bias, moments, *behind, z)
+        ctx.epsilon = epsilon
+        return z, x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dz: Tensor, dx_in: Tensor) -> Any:
+        x, gamma, beta, weight, bias, moments, shift, offset, z = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        norm, norm_bias, w, b = cast((gamma, beta, weight, bias), x)
+        dots, shifts, dbias = ops.layer_norm_sums(dz, z, shift, offset, b)
+        dx = dgamma = dbeta = None
+        normed: Any = None
+        if any(needs[:4]):
+            dx, normed, dgamma, dbeta, _ = ops.linear_layer_norm_backward(
+                [dz], [w.t()], x, moments, ctx.epsilon, dots, shifts, norm, norm_bias, dx_in,
+                needs[3], False,
+            )  # fmt: skip
+        return (
+            dx if needs[0] else None,
+            vector_gradient(gamma, dgamma, needs[1]),
+            vector_gradient(beta, dbeta, needs[2]),
+            weight_gradient(normed, dz, weight, needs[3]),
+            vector_gradient(bias, dbias, needs[4]),
+            None,
+        )
+
+
+class LayerNormOutputs(torch.autograd.Function):
+    """x2 of y and x: linear_residual_layer_norm, linear_activation, linear_residual_layer_norm."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        y: Tensor,
+        x: Tensor,
+        o_weight: Tensor,
+        o_bias: Tensor,
+        gamma: Tensor,
+        beta: Tensor,
+        up_weight: Tensor,
+        up_bias: Tensor,
+        down_weight: Tensor,
+        down_bias: Tensor,
+        epsilon: float,
+        activation: str,
+        recompute: str,
+    ) -> Tensor:
+        parameters = (
+            o_weight, o_bias, gamma, beta, up_weight, up_bias, down_weight, down_bias
+        )  # fmt: skip
+        typed = cast(parameters, x)
+        keep = recompute != "block"
+        x1, a, made = project_and_activate(y, x, typed, epsilon, activation, keep)
+        if not keep:
+            saved: tuple[Any, ...] = (x, None, None, None, None, None)
+        else:
+            saved = (x1, *made, a if recompute == "nothing" else None)
+        ctx.save_for_backward(y, *parameters, *saved)
+        ctx.options = (epsilon, activation)
+        return add_onto(x1, a, typed)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dx2: Tensor) -> Any:
+        y, *rest = ctx.saved_tensors
+        parameters, x1, (moments, shift, offset, z, a) = rest[:8], rest[8], rest[9:]
+        epsilon, activation = ctx.options
+        needs = ctx.needs_input_grad
+        typed = cast(parameters, x1)
+        if z is None:  # of the forward only x was kept
+            x1, a, (moments, shift, offset, z) = project_and_activate(
+                y, x1, typed, epsilon, activation, True
+            )
+        o_weight, _, gamma, beta, up_weight, up_bias, down_weight, _ = typed
+        again = a is None and needs[8]
+        dz, made, dots, shifts, dup_bias = ops.linear_activation_backward(
+            dx2, down_weight.t(), z, shift, offset, up_bias, activation, again
+        )
+        ddown = weight_gradient(made if again else a, dx2, parameters[6], needs[8])
+        dx1, normed, dgamma, dbeta, do_bias = ops.linear_layer_norm_backward(
+            [dz], [up_weight.t()], x1, moments, epsilon, dots, shifts, gamma, beta, dx2, needs[6],
+            needs[3],
+        )  # fmt: skip
+        ddown_bias = dx2.sum(0, dtype=torch.float32) if needs[9] else None
+        return (
+            ops.linear(dx1, o_weight) if needs[0] else None,
+            dx1 if needs[1] else None,
+            weight_gradient(y, dx1, parameters[0], needs[2]),
+            vector_gradient(parameters[1], do_bias, needs[3]),
+            vector_gradient(parameters[2], dgamma, needs[4]),
+            vector_gradient(parameters[3], dbeta, needs[5]),
+            weight_gradient(normed, dz, parameters[4], needs[6]),
+            vector_gradient(parameters[5], dup_bias, needs[7]),
+            ddown,
+            vector_gradient(parameters[7], ddown_bias, needs[9]),
+            *([None] * 3),
+        )

@@ -1,0 +1,209 @@
+"""The forward of a patched GPT-2 block: LayerNorm, biases, an MLP without a gate."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from coda.layer_norm_layer import layer_norm_linear, layer_norm_outputs
+from coda.patching.conditions import Options, Patched, refused, unfit_for_gpu, unusable_type
+from coda.patching.families import ACTIVATIONS, arguments_of
+from coda.patching.parts import RECORDERS, Part, Watch
+
+MODULE = "transformers.models.gpt2.modeling_gpt2"
+NORMS = ("ln_1", "ln_2")
+
+
+@dataclass(frozen=True)
+class Gpt2:
+    """The stock classes of GPT-2, as transformers 5 has them."""
+
+    module: Any  # transformers' modeling_gpt2
+    layer: type[nn.Module]
+    causal_lm: type[nn.Module]
+    layer_arguments: tuple[str, ...]  # of the block's forward, in order
+    attention_arguments: frozenset[str]  # that the forwards of block and attention name
+    name: str = "gpt2"
+
+    def parts(self, activation: type[nn.Module]) -> tuple[Part, ...]:
+        """Of a block, with this class as the MLP's activation."""
+        m = self.module
+        return (
+            Part("", "attn", m.GPT2Attention, weight=False),
+            Part("", "mlp", m.GPT2MLP, weight=False),
+            *(Part("", name, nn.LayerNorm, bias=True) for name in NORMS),
+            *(Part("attn", name, m.Conv1D, bias=True) for name in ("c_attn", "c_proj")),
+            *(Part("attn", f"{z}_dropout", nn.Dropout, weight=False) for z in ("attn", "resid")),
+            *(Part("mlp", name, m.Conv1D, bias=True) for name in ("c_fc", "c_proj")),
+            Part("mlp", "act", activation, weight=False),
+            Part("mlp", "dropout", nn.Dropout, weight=False),
+        )
+
+
+def patched_layer(name: str, block: Any, family: Gpt2, options: Options) -> PatchedBlock:
+    """What patch() leaves beside a block. ValueError: one that coda does not cover."""
+    from transformers.activations import ACT2FN
+
+    where = f"coda.patch: {type(block).__name__} {name}"
+    if "output_attentions" in family.layer_arguments:
+        raise RuntimeError(f"{where}: expected the GPT-2 of transformers 5 or newer")
+    kind = block.attn.config.activation_function
+    if kind not in ACTIVATIONS:
+        raise ValueError(
+            f"{where}: config.activation_function is {kind!r}; coda covers {', '.join(ACTIVATIONS)}"
+        )
+    watch = Watch(family.parts(type(ACT2FN[kind])))
+    return PatchedBlock(block, name, watch, options, family, ACTIVATIONS[kind])
+
+
+def make_forward(family: Gpt2) -> Callable[..., Any]:
+    """The function that takes the place of a block's forward, with the stock one's signature."""
+    stock = family.layer.forward
+    names = family.layer_arguments
+
+    @functools.wraps(stock)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        arguments = dict(zip(names, args))
+        arguments.update(kwargs)
+        if not _fits(self, self._coda_patch, arguments):
+            return stock(self, *args, **kwargs)
+        return _forward(self, self._coda_patch, arguments)
+
+    return forward
+
+
+def loaded_families() -> list[Gpt2]:
+    """GPT-2 where its module is imported."""
+    module: Any = sys.modules.get(MODULE)
+    if module is None:
+        return []
+    layer = module.GPT2Block
+    named = (*arguments_of(layer), *arguments_of(module.GPT2Attention))
+    return [Gpt2(module, layer, module.GPT2LMHeadModel, arguments_of(layer), frozenset(named))]
+
+
+@dataclass
+class PatchedBlock(Patched):
+    """Of a GPT-2 block."""
+
+    family: Gpt2
+    activation: str  # of linear_activation
+
+    def unusual(self) -> str | None:
+        reason = super().unusual()
+        if reason is not None:
+            return reason
+        block = self.module
+        for name in NORMS:
+            if getattr(block, name).bias is None:
+                return f"{name} has no bias"
+        weight = block.mlp.c_fc.weight
+        return unfit_for_gpu(weight, *weight.shape) if weight.is_cuda else None
+
+
+def _fits(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> bool:
+    hidden = arguments.get("hidden_states")
+    if hidden is None or hidden.dim() != 3:
+        return False  # stock says what is missing
+    if patched.options.few(hidden.shape[0] * hidden.shape[1], hidden.device):
+        return False
+    if not patched.fits():
+        return False
+    reason = unusable_type(hidden, block.attn.c_attn.weight) or _unusual_call(block, arguments)
+    return reason is None or refused(patched.options, patched.name, reason)
+
+
+def _unusual_call(block: Any, arguments: dict[str, Any]) -> str | None:
+    """What about a call coda has no programs for."""
+    attention = block.attn
+    if arguments.get("encoder_hidden_states") is not None:
+        return "it attends to an encoder's hidden states"
+    p = max(attention.resid_dropout.p, block.mlp.dropout.p)
+    if block.training and p > 0:
+        return (
+            f"it drops values with probability {p} in training, in no program of coda: set "
+            "resid_pdrop=0 in the config, or p of these modules"
+        )
+    if attention.config._attn_implementation == "eager" and attention.reorder_and_upcast_attn:
+        return "config.reorder_and_upcast_attn is True"
+    if _attention_weights_wanted():
+        return "attention weights are asked for"
+    return None
+
+
+def _attention_weights_wanted() -> bool:
+    """Whether a call records them: by hooks of the attention, which a fused block does not call."""
+    recorders: Any = sys.modules.get(RECORDERS)
+    collected = None if recorders is None else recorders._active_collector.get()
+    return collected is not None and "attentions" in collected
+
+
+def _forward(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> Tensor:
+    attention, mlp = block.attn, block.mlp
+    hidden: Tensor = arguments["hidden_states"]
+    batch, tokens, width = hidden.shape
+    qkv, x = layer_norm_linear(
+        hidden.reshape(batch * tokens, width),
+        block.ln_1.weight,
+        block.ln_1.bias,
+        attention.c_attn.weight,
+        attention.c_attn.bias,
+        epsilon=block.ln_1.eps,
+    )
+    y = _attend(patched.family, attention, qkv.view(batch, tokens, 3 * width), arguments)
+    out = layer_norm_outputs(
+        y.reshape(batch * tokens, width),
+        x,
+        attention.c_proj.weight,
+        attention.c_proj.bias,
+        block.ln_2.weight,
+        block.ln_2.bias,
+        mlp.c_fc.weight,
+        mlp.c_fc.bias,
+        mlp.c_proj.weight,
+        mlp.c_proj.bias,
+        epsilon=block.ln_2.eps,
+        activation=patched.activation,
+        recompute=patched.options.recompute,
+    )
+    # No view in autograd's eyes: FSDP2 warns of layers that return one.
+    return torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
+
+
+def _attend(family: Gpt2, attention: Any, qkv: Tensor, arguments: dict[str, Any]) -> Tensor:
+    """The model's own attention and cache: [B, T, H, d] of q, k, v side by side [B, T, 3·H·d]."""
+    query, key, value = (
+        z.unflatten(2, (-1, attention.head_dim)).transpose(1, 2)
+        for z in qkv.split(attention.split_size, dim=2)
+    )
+    past = arguments.get("past_key_values")
+    if past is not None:
+        cache = getattr(past, "self_attention_cache", past)  # beside that of cross-attention
+        key, value = cache.update(key, value, attention.layer_idx)
+    implementation = attention.config._attn_implementation
+    attend = family.module.eager_attention_forward
+    if implementation != "eager":
+        attend = family.module.ALL_ATTENTION_FUNCTIONS[implementation]
+    others = {
+        name: argument
+        for name, argument in arguments.items()
+        if name not in family.attention_arguments
+    }
+    y, _ = attend(
+        attention,
+        query,
+        key,
+        value,
+        arguments.get("attention_mask"),
+        dropout=attention.attn_dropout.p if attention.training else 0.0,
+        scaling=attention.scaling,
+        use_cache=arguments.get("use_cache", False),
+        **others,
+    )
+    return y

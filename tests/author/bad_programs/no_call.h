@@ -1,0 +1,8 @@
+// expect 5: operator()(Tile& tile) const
+#pragma once
+#include <coda/program/program.h>
+
+struct Bad {
+  coda::Store<float> out;
+  static constexpr auto port_names = coda::names("out");
+};

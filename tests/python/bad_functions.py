@@ -1,0 +1,260 @@
+"""Functions that @coda.program refuses; program_errors_test.py has the messages."""
+
+import math
+from typing import Any
+
+import numpy
+import torch
+
+import coda
+
+STORED: list[Any] = []
+COUNT = 0
+
+
+def branches(acc, bias: coda.PerColumn):
+    if acc > 0.0:
+        return coda.store(out=acc + bias)
+    return coda.store(out=bias * acc)
+
+
+def loops(acc):
+    while acc < 1.0:
+        acc = acc * 2.0
+    return coda.store(out=acc)
+
+
+def chained(acc):
+    inside = 0.0 < acc < 1.0
+    return coda.store(out=coda.where(inside, acc, 0.0))
+
+
+def words(acc):
+    return coda.store(out=coda.where(acc > 0.0 and acc < 1.0, acc, 0.0))
+
+
+def largest(acc, other):
+    return coda.store(out=max(acc, other))
+
+
+def mathematics(acc):
+    return coda.store(out=math.exp(acc))
+
+
+def arrays(acc):
+    return coda.store(out=numpy.exp(acc))
+
+
+def torch_function(acc):
+    return coda.store(out=torch.exp(acc))
+
+
+def torch_tensor(acc):
+    return coda.store(out=torch.ones(3) * acc)
+
+
+def method(acc):
+    return coda.store(out=acc.exp())
+
+
+def unknown(acc):
+    return coda.store(out=coda.softmax(acc))
+
+
+def undefined(acc):
+    return coda.store(out=acc * scale)  # noqa: F821
+
+
+def number(acc):
+    return coda.store(out=acc * float(acc))
+
+
+def indexed(acc):
+    return coda.store(out=acc[0])
+
+
+def assigned(acc):
+    acc[0] = 1.0
+    return coda.store(out=acc)
+
+
+def length(acc):
+    return coda.store(out=acc / len(acc))
+
+
+def text(acc):
+    return coda.store(out=acc + "1")
+
+
+def power(acc):
+    return coda.store(out=acc**2.7)
+
+
+def remainder(acc):
+    return coda.store(out=acc % 2.0)
+
+
+def contraction(acc, other):
+    return coda.store(out=acc @ other)
+
+
+def condition_as_number(acc):
+    return coda.store(out=(acc > 0.0) * acc)
+
+
+def number_as_condition(acc):
+    return coda.store(out=coda.where(acc, 1.0, 0.0))
+
+
+def stored_condition(acc):
+    return coda.store(out=acc > 0.0)
+
+
+def mixed(acc, index: coda.IntegerPerRow):
+    return coda.store(out=acc * index)
+
+
+def not_a_number(acc):
+    return coda.row_max(top=acc + math.nan)
+
+
+def only_rows(acc, scale: coda.PerRow):
+    return coda.store(out=acc), coda.row_sum(total=scale * 2.0)
+
+
+def reads_output(acc):
+    out = coda.store(out=acc)
+    return out, coda.row_sum(total=out * out)
+
+
+def stores_output(acc):
+    out = coda.store(out=acc)
+    return out, coda.row_sum(total=out)
+
+
+def twice(acc):
+    first = coda.store(out=acc)
+    return first, coda.store(out=acc * 2.0)
+
+
+def dropped(acc):
+    coda.row_sum(total=acc)
+    return coda.store(out=acc)
+
+
+def nothing(acc):
+    coda.store(out=acc)
+
+
+def a_value(acc):
+    return acc * 2.0
+
+
+def a_number(acc):
+    return 2.0
+
+
+def unnamed(acc):
+    return coda.store(acc)
+
+
+def two_names(acc):
+    return coda.store(first=acc, second=acc)
+
+
+def unused(acc, other):
+    return coda.store(out=acc)
+
+
+def unused_accumulator(acc, other):
+    return coda.store(out=other)
+
+
+def no_arguments():
+    return coda.store(out=1.0)
+
+
+def many(acc, *others):
+    return coda.store(out=acc)
+
+
+def options(acc, **others):
+    return coda.store(out=acc)
+
+
+def self_method(self, acc):
+    return coda.store(out=acc)
+
+
+def plain_type(acc, alpha: float):
+    return coda.store(out=acc * alpha)
+
+
+def first_kind(acc: coda.PerRow):
+    return coda.store(out=acc)
+
+
+def late(acc, bias: coda.PerColumn, more: coda.Accumulator):
+    return coda.store(out=acc + bias + more)
+
+
+def tensor_default(acc, bias: coda.PerColumn = 1.0):
+    return coda.store(out=acc + bias)
+
+
+def text_default(acc, alpha: coda.Scalar = "1"):
+    return coda.store(out=acc * alpha)
+
+
+def same_name(acc, out):
+    return coda.store(out=acc + out)
+
+
+def gradient_name(acc, dout):
+    return coda.store(out=acc + dout)
+
+
+def taken_name(acc, x):
+    return coda.store(out=acc + x)
+
+
+def word_of_cpp(acc, template: coda.PerColumn):
+    return coda.store(out=acc + template)
+
+
+def seventeen(acc, a, b, c, e, f, g, h, i, j, k, l, m, n, o, p):  # noqa: E741
+    return coda.store(s=a + b + c + e + f + g + h + i + j + k + l + m + n + o + p + acc), (
+        coda.row_sum(t=acc)
+    )
+
+
+def keeps_value(acc):
+    STORED.append(acc)
+    return coda.store(out=acc)
+
+
+def reads_kept(acc):
+    return coda.store(out=acc + STORED[0]) if STORED else coda.store(out=acc)
+
+
+def counts(acc):
+    global COUNT
+    COUNT += 1
+    return coda.store(out=acc)
+
+
+def sets_attribute(acc):
+    coda.last = acc
+    return coda.store(out=acc)
+
+
+def random_number(acc):
+    return coda.store(out=acc * float(torch.rand(())))
+
+
+def generator(acc):
+    yield coda.store(out=acc)
+
+
+def wrong_dtype(acc):
+    return coda.store(out=acc, dtype=torch.float64)

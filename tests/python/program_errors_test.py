@@ -1,0 +1,198 @@
+"""What @coda.program refuses: functions at their definition, with the author's line and the remedy,
+and calls before anything is computed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import bad_functions as bad
+import pytest
+import torch
+from own_programs import gated
+
+import coda
+
+BAD = [  # function, line within it, what the message says
+    (bad.branches, 1, r"coda\.where\(condition, a, b\)"),
+    (bad.loops, 1, r"coda\.where"),
+    (bad.chained, 1, r"chained comparisons.*& \| ~"),
+    (bad.words, 1, r"& \| ~ combine"),
+    (bad.largest, 1, r"coda\.maximum"),
+    (bad.mathematics, 1, r"math\.\* and numpy cannot.*coda\.exp"),
+    (bad.arrays, 1, r"numpy cannot"),
+    (bad.torch_function, 1, r"torch's exp takes tensors.*functions of coda"),
+    (bad.torch_tensor, 1, r"a tensor comes in as an argument"),
+    (bad.method, 1, r"no \.exp: functions on values are coda\.exp\(value\)"),
+    (bad.unknown, 1, r"no attribute 'softmax'.*functions of coda alone"),
+    (bad.undefined, 1, r"name 'scale' is not defined"),
+    (bad.number, 1, r"float\(\)"),
+    (bad.indexed, 1, r"stands for one element"),
+    (bad.assigned, 1, r"nothing can be assigned"),
+    (bad.length, 1, r"no length"),
+    (bad.text, 1, r"got str"),
+    (bad.power, 1, r"\*\* takes 1, 2, 3.*got 2\.7"),
+    (bad.remainder, 1, r"of Python's operators values have"),
+    (bad.contraction, 1, r"other elements are out of reach"),
+    (bad.condition_as_number, 1, r"coda\.where\(condition, 1\.0, 0\.0\)"),
+    (bad.number_as_condition, 1, r"takes a condition first, such as value < 0"),
+    (bad.stored_condition, 1, r"coda\.where\(condition, 1\.0, 0\.0\)"),
+    (bad.mixed, 1, r"coda\.to_float\(integer\)"),
+    (bad.not_a_number, 1, r"NaN as a number"),
+    (bad.only_rows, 1, r"one per row: it does not depend on the GEMM"),
+    (bad.reads_output, 2, r"'out' is an output, which nothing reads"),
+    (bad.stores_output, 2, r"'out' is an output, which nothing reads"),
+    (bad.twice, 2, r"'out' is written twice, first in .*:\d+"),
+    (bad.dropped, 1, r"'total' is an output that is not returned"),
+    (bad.nothing, 0, r"returns nothing: return coda\.store"),
+    (bad.a_value, 0, r"returns a value: name it as an output"),
+    (bad.a_number, 0, r"returns float: expected outputs"),
+    (bad.unnamed, 1, r"takes 0 positional arguments"),
+    (bad.two_names, 1, r"takes one value with the output's name"),
+    (bad.unused, 0, r"'other' is not used"),
+    (bad.unused_accumulator, 0, r"an accumulator is not used"),
+    (bad.no_arguments, 0, r"the accumulator as first argument"),
+    (bad.many, 0, r"\*others: expected every argument by name"),
+    (bad.options, 0, r"expected every argument by name"),
+    (bad.self_method, 0, r"not a method: define it outside"),
+    (bad.plain_type, 0, r"'alpha': expected coda\.PerElement.*coda\.Scalar.*got float"),
+    (bad.first_kind, 0, r"the first argument is the accumulator.*got coda\.PerRow"),
+    (bad.late, 0, r"'more': expected the accumulator first"),
+    (bad.tensor_default, 0, r"only a coda\.Scalar has a default"),
+    (bad.text_default, 0, r"'alpha': expected a number as default, got '1'"),
+    (bad.same_name, 0, r"'out' is an argument and an output"),
+    (bad.gradient_name, 0, r"'dout' is what the gradient of 'out' is called"),
+    (bad.taken_name, 0, r"'x' is taken by the operator"),
+    (bad.word_of_cpp, 0, r"'template' is a word of C\+\+"),
+    (bad.seventeen, 0, r"at most 16 ports"),
+    (bad.keeps_value, 0, r"a value is kept outside of the function"),
+    (bad.counts, 2, r"assigns to the global 'COUNT'.*no side effects"),
+    (bad.sets_attribute, 1, r"assigns to the attribute 'last'"),
+    (bad.random_number, 0, r"something else the second time"),
+    (bad.generator, 0, r"yield or async"),
+    (bad.wrong_dtype, 1, r"dtype: expected float32, bfloat16 or float16, got torch\.float64"),
+]
+
+
+def line_of(function: Any, offset: int) -> int:
+    return function.__code__.co_firstlineno + offset
+
+
+@pytest.mark.parametrize("function, line, message", BAD, ids=[case[0].__name__ for case in BAD])
+def test_refused_at_the_definition(function: Any, line: int, message: str) -> None:
+    bad.STORED.clear()
+    place = rf"{function.__code__.co_filename}:{line_of(function, line)}: .*"
+    with pytest.raises(TypeError, match=f"(?s)^{place}{message}"):
+        coda.program(function)
+
+
+def test_a_value_of_another_call() -> None:
+    bad.STORED.clear()
+    with pytest.raises(TypeError, match="kept outside"):
+        coda.program(bad.keeps_value)
+    with pytest.raises(TypeError, match="a value of another call"):
+        coda.program(bad.reads_kept)
+    bad.STORED.clear()
+
+
+def test_no_function() -> None:
+    for thing in (lambda acc: acc, 3, torch.nn.Linear(2, 2)):
+        with pytest.raises(TypeError, match="takes a function with a name"):
+            coda.program(thing)
+    with pytest.raises(TypeError, match="none is being traced"):
+        coda.row_index()
+
+
+def sizes() -> dict[str, Any]:
+    return {"up": torch.ones(4, 6), "scale": torch.ones(4), "bias": torch.ones(6)}
+
+
+CALLS = [  # changes of the arguments, the error
+    ({"bias": None}, TypeError, r"bias: PerColumn \[N\]: expected a tensor, got None"),
+    ({"bias": 1.0}, TypeError, r"one number for all elements is a coda\.Scalar"),
+    ({"gain": torch.ones(6)}, TypeError, r"gated has no argument gain; it is gated\(x, weight"),
+    ({"scale": torch.ones(6)}, ValueError, r"scale: expected.*4.*got.*6"),
+    ({"bias": torch.ones(4)}, ValueError, r"bias: expected.*6.*got.*4"),
+    ({"up": torch.ones(6, 4)}, ValueError, r"up: expected"),
+    ({"up": torch.ones(4, 6, 1)}, ValueError, r"up: expected .*got 3 dimensions"),
+    ({"up": torch.ones(4, 6).double()}, TypeError, r"up: expected bfloat16 or.*got torch\.float64"),
+    ({"scale": torch.ones(4).long()}, TypeError, r"scale: expected bfloat16.*got torch\.int64"),
+    ({"up": torch.ones(4, 6).to_sparse()}, TypeError, r"up: expected a dense tensor"),
+]
+
+
+@pytest.mark.parametrize("changes, kind, message", CALLS, ids=[call[2] for call in CALLS])
+def test_refused_calls(changes: dict, kind: type, message: str) -> None:
+    with pytest.raises(kind, match=f"(?s){message}"):
+        gated(torch.ones(4, 3), torch.ones(6, 3), **{**sizes(), **changes})
+
+
+def test_refused_operands() -> None:
+    x, weight = torch.ones(4, 3), torch.ones(6, 3)
+    with pytest.raises(TypeError, match="expected x and 1 weight by place"):
+        gated(x, **sizes())
+    with pytest.raises(TypeError, match=r"scale: PerRow \[M\] is missing"):
+        gated(x, weight, torch.ones(4, 6))
+    with pytest.raises(TypeError, match="up is given by place and by name"):
+        gated(x, weight, torch.ones(4, 6), **sizes())
+    with pytest.raises(TypeError, match="expected 3 arguments behind the weights, got 4"):
+        gated(x, weight, *sizes().values(), x)
+    with pytest.raises(ValueError, match=r"weight: expected.*got"):
+        gated(x, torch.ones(6, 5), **sizes())
+    with pytest.raises(ValueError, match=r"weight: expected.*bf16"):
+        gated(x.bfloat16(), weight, **sizes())
+    with pytest.raises(TypeError, match=r"x: expected bfloat16, float16 or float32, got .*float64"):
+        gated(x.double(), weight.double(), **sizes())
+    with pytest.raises(ValueError, match=r"x: expected \[rows, columns\]"):
+        gated(torch.ones(3), weight, **sizes())
+
+
+def test_double_backward_is_refused() -> None:
+    x = torch.ones(4, 3, requires_grad=True)
+    leaves = [x, torch.ones(6, 3), *sizes().values()]
+    y, norm = gated(*[leaf.requires_grad_() for leaf in leaves])
+    dx, *_ = torch.autograd.grad(y.sum() + norm.sum(), leaves, create_graph=True)
+    with pytest.raises(RuntimeError, match="has no gradient"):
+        dx.sum().backward()
+
+
+SCRIPT = """
+import torch, coda
+@coda.program
+def own(acc, bias: coda.PerColumn):
+    return coda.store(out=coda.tanh(acc) * 0.123 + bias)
+assert torch.allclose(own(torch.ones(2, 3), torch.ones(4, 3), torch.zeros(4)),
+                      torch.full((2, 4), 3.0).tanh() * 0.123)
+"""
+
+
+def start(folder: Path, **variables: str) -> subprocess.Popen:
+    environment = {**os.environ, "CODA_CACHE": str(folder), **variables}
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def finish(process: subprocess.Popen) -> None:
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+
+
+def test_the_cache_on_disk_and_a_missing_compiler(tmp_path: Path) -> None:
+    """Two processes at once share it; a third compiles nothing; what is damaged is compiled again,
+    which needs a compiler."""
+    for process in [start(tmp_path), start(tmp_path)]:
+        finish(process)
+    (entry,) = tmp_path.iterdir()  # and no temporary file
+    assert entry.suffix == ".so"
+    compiled = entry.stat().st_ino  # an entry that is written again is another file
+    finish(start(tmp_path))
+    assert entry.stat().st_ino == compiled
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    message = start(tmp_path, CXX="/no/compiler").communicate()[1]
+    assert "RuntimeError: coda::own_" in message
+    assert "compiled by the machine's C++ compiler when it first runs on the CPU" in message
+    assert "CXX=/no/compiler: no such C++ compiler" in message and "need none" in message
