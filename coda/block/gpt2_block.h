@@ -32,9 +32,9 @@ class Gpt2Blocks : public ListMaker {
   // From the stream before layer i to the one after it. Without `saved` nothing is kept for a
   // backward.
   Gpt2Stream forward(Nodes& nodes, int64_t i, const Gpt2Stream& in, Gpt2Saved* saved) const;
-  // dx: by the stream after layer i, whose column sums, the gradient of c_proj's bias, are whose
-  // made it. Returns the gradient by the stream before it. accumulate: gradients are added to what
-  // is there.
+  // dx: by the stream after layer i; whoever made it has finished its column sums, the gradient of
+  // mlp.c_proj's bias. Returns the gradient by the stream before it. accumulate: gradients are
+  // added to what is there.
   TensorView backward(Nodes& nodes, int64_t i, const Gpt2Saved& saved, const TensorView& dx,
                       bool accumulate) const;
 
