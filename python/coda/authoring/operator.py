@@ -15,9 +15,9 @@ from coda import _native
 from coda.authoring.graph import Graph
 from coda.authoring.instance import INTEGERS, Instance, finished, reduced
 from coda.operators import linear, linear_input_grad, linear_weight_grad
-from coda.operators.errors import PORT_NAMES
+from coda.operators.errors import DECLARED, Declared
 from coda.operators.registration import define
-from coda.operators.variants import NAMES, nothing
+from coda.operators.variants import NAMES
 
 LIBRARY = torch.library.Library("coda_programs", "DEF")  # lives as long as the process
 
@@ -33,6 +33,11 @@ def as_tuple(returned: Returned) -> tuple[Tensor, ...]:
     return (returned,) if isinstance(returned, Tensor) else tuple(returned)
 
 
+def nothing(like: Tensor) -> Tensor:
+    """An output that was not asked for: [0]."""
+    return like.new_empty(0)
+
+
 class Operator:
     """Of one program. keeps: whether its backward pass reads the accumulators; recompute: whether
     it then makes them again."""
@@ -45,12 +50,13 @@ class Operator:
         self.instances: dict[tuple[torch.dtype, ...], Instance] = {}
         self.name = f"{graph.name}_{graph.digest()}" + ("_recompute" if recompute else "")
         names = {"A": "x", "B": "weight", "B.first": "weight", "B.second": "second_weight"}
-        PORT_NAMES[self.name] = PORT_NAMES[self.name + "_backward"] = names
+        for name in (self.name, self.name + "_backward"):
+            DECLARED[name] = Declared(name, names)
         self.backward_operator = define(
-            self.backward_schema(), self.run_backward, self.fake_backward, library=LIBRARY
+            self.backward_schema(), self.run_backward, library=LIBRARY, fake=self.fake_backward
         )
         self.operator = define(
-            self.schema(), self.run, self.fake, self.save, self.backward, library=LIBRARY
+            self.schema(), self.run, self.save, self.backward, LIBRARY, self.fake
         )
 
     # Schemas.

@@ -61,10 +61,11 @@ def define(
     save: Callable[..., None] | None = None,
     backward: Callable[..., Any] | None = None,
     library: torch.library.Library = LIBRARY,
+    fake: Callable[..., Any] | None = None,
 ) -> torch._ops.OpOverload:
     """Registers an operator: its kernel for CPU and CUDA and, with calls of libcoda that do
-    nothing, as fake kernel; and its gradient where it has one (autograd.differentiable says what
-    save and backward do)."""
+    nothing, as fake kernel, unless there is another; and its gradient where it has one
+    (autograd.differentiable says what save and backward do)."""
     name = schema[: schema.index("(")]
     library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     operator: torch._ops.OpOverload = getattr(getattr(torch.ops, library.ns), name).default
@@ -82,7 +83,7 @@ def define(
         refuse_devices(name, arguments, values)
         before = _native.pretend(True)
         try:
-            return kernel(*values)
+            return (fake or kernel)(*values)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise explain(name, arguments, values, error) from error
         finally:
