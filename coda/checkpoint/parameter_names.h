@@ -7,9 +7,9 @@
 
 namespace coda::checkpoint {
 
-// model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ..., or transformer.wte.weight,
-// transformer.h.0.ln_1.weight, ... in the order of the computation; lm_head.weight comes last, and
-// not where embeddings are tied.
+// model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ..., or GPT-2's:
+// transformer.wte.weight, transformer.h.0.ln_1.weight, ... in the order of the computation;
+// lm_head.weight comes last, and not where embeddings are tied.
 std::vector<NamedShape> parameter_names(const ModelConfig& config);
 
 // What the names begin with but for the head's, "model." or "transformer."; a file of the model
