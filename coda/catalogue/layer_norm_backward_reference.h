@@ -1,5 +1,5 @@
-// dx = dx_in + r·(g − mean(g) − x̂·mean(g·x̂)), g = dy⊙γ, x̂ = (x − μ)·r; dγ = Σ dy·x̂, dβ = Σ dy and
-// Σ dx per 64 rows. Unfused: the norm's backward in fp32, stored, then the addition.
+// dx = dx_in + r·(g − mean(g) − x̂·mean(g·x̂)), g = dy⊙γ, x̂ = (x − μ)·r; dγ = Σ dy·x̂, dβ = Σ dy
+// and Σ dx per 64 rows. Unfused: the norm's backward in fp32, stored, then the addition.
 #pragma once
 #include "coda/catalogue/two_pass_norm_reference.h"
 

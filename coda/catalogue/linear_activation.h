@@ -1,6 +1,7 @@
 // out = f(z), z = rstd ⊙ (A Wᵀ − mean·shift) + offset + bias: a linear layer behind a LayerNorm
 // whose mean and row factor are applied here. A holds x⊙γ, shift is γ Wᵀ and offset is β Wᵀ, both
-// of one small GEMM (linear of [γ; β]). Without a norm: f(A Wᵀ + bias). f: gelu by tanh, or another.
+// of one small GEMM (linear of [γ; β]). Without a norm: f(A Wᵀ + bias). f: gelu by tanh, or
+// another.
 #pragma once
 #include "coda/catalogue/activation.h"
 

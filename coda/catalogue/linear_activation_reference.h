@@ -1,5 +1,5 @@
-// out = f(z), z = r·(A Bᵀ − μ·shift) + offset + bias with μ and r from partial moments; unfused: the
-// row is normalised and stored, then a linear, to which mean, offset and bias are added in fp32,
+// out = f(z), z = r·(A Bᵀ − μ·shift) + offset + bias with μ and r from partial moments; unfused:
+// the row is normalised and stored, then a linear, to which mean, offset and bias are added in fp32,
 // the activation.
 #pragma once
 #include "coda/catalogue/activation_reference.h"

@@ -1,6 +1,7 @@
 // Back through z = n Wᵀ + b, n = x̂⊙γ + β, x̂ = (x − μ)·r, and the residual stream beside it. A
 // holds dz (as linear_activation_backward leaves it); acc = A·W is the gradient of n:
-//   dx = dx_in + r·(acc⊙γ − m1 − x̂·m2), m1 = Σ dz·shift / width, m2 = Σ dz·(z − offset − b) / width,
+//   dx = dx_in + r·(acc⊙γ − m1 − x̂·m2), m1 = Σ dz·shift / width,
+//   m2 = Σ dz·(z − offset − b) / width,
 // dγ and dβ are the column sums of acc⊙x̂ and acc.
 #pragma once
 #include "coda/program/program.h"

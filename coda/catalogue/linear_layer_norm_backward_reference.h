@@ -1,6 +1,6 @@
 // dx = dx_in + r·(D⊙γ − m1 − x̂·m2) with D = A Bᵀ, x̂ = (x − μ)·r, m1 = Σshifts/width,
-// m2 = Σdots/width; normed = x̂⊙γ + β; dγ = Σ D⊙x̂, dβ = Σ D and Σ dx per 64 rows. Unfused: a linear,
-// the norm's backward in fp32, stored, then the addition.
+// m2 = Σdots/width; normed = x̂⊙γ + β; dγ = Σ D⊙x̂, dβ = Σ D and Σ dx per 64 rows. Unfused: a
+// linear, the norm's backward in fp32, stored, then the addition.
 #pragma once
 #include "coda/catalogue/row_moments_reference.h"
 

@@ -1,4 +1,5 @@
-// Sums of floats in lanes that vectors hold, in an order that depends on the count alone. Host only.
+// Sums of floats in lanes that vectors hold, in an order that depends on the count alone. Host
+// only.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Back through a LayerNorm as it is and the residual stream beside it, from dy, the gradient of what
-// it gave. With x̂ = (x − μ)·r and g = dy⊙γ:
+// Back through a LayerNorm as it is and the residual stream beside it, from dy, the gradient of
+// what it gave. With x̂ = (x − μ)·r and g = dy⊙γ:
 //   dx = dx_in + r·(g − Σg/h − x̂·Σ(g·x̂)/h), dγ = Σ dy·x̂ and dβ = Σ dy over the rows. Host only.
 #pragma once
 #include "coda/rows/tensor_check.h"

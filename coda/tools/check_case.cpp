@@ -251,7 +251,8 @@ Case make_case(uint64_t number, const Variant& variant, const CaseRules& rules) 
     return c;
   }
   draw_problem(c, variant, kernel, rules.few_tiles, random);
-  // Without products, a function of integers takes so few values that its unfused error says nothing.
+  // Without products, a function of integers takes so few values that its unfused error says
+  // nothing.
   const auto chosen = [](const PortView& port) { return port.choices > 0; };
   if (c.problem.K() == 0 && c.data == Data::kIntegers &&
       std::ranges::any_of(variant.program.ports, chosen)) {

@@ -1,6 +1,6 @@
 // An MLP behind a LayerNorm on the residual stream, x2 = x + f(n W1ᵀ + b1) W2ᵀ with
-// n = (x − μ)·r⊙γ + β, forward and backward by the catalogue's operations on the CPU, weights stored
-// [in, out]; every gradient against differences of an fp64 evaluation. Then the LayerNorm as it is.
+// n = (x − μ)·r⊙γ + β, forward and backward by the catalogue's operations on the CPU, weights
+// stored [in, out]; every gradient against differences of an fp64 evaluation. Then the LayerNorm as it is.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -221,7 +221,8 @@ TEST_F(LayerNormGradient, AsItIs) {
   expect_gradient("beta", p.beta, dbeta, loss);
 }
 
-// In bf16 the deferred norm multiplies x⊙γ, rounded beside its mean: docs/numerics.md has the bound.
+// In bf16 the deferred norm multiplies x⊙γ, rounded beside its mean: docs/numerics.md has the
+// bound.
 TEST(DeferredLayerNorm, ErrorGrowsWithTheMeanAsDocumented) {
   constexpr int64_t kRows = 192, kWidth = 320, kColumns = 136;
   const auto rounded = [](const Array& x) {
