@@ -12,7 +12,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "train_fsdp.py"
-LIMIT = 600  # seconds: for a run that hangs; 25 suffice where nothing else runs
+LIMIT = 600  # seconds: for a run that hangs
 
 
 def run(*command: str) -> str:
