@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <regex>
 #include <sstream>
+#include <vector>
 
 #include "coda/author/diagnostics.h"
 #include "coda/author/includes.h"
@@ -22,6 +22,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "coda_kernel.cu";
 
+// The CCCL of CUDA 13.0 has no fma yet. A using-directive counts only where the
+// namespace has no function of its own.
+constexpr const char* kMissing = R"(namespace cuda { namespace std {
+namespace missing { inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); } }
+using namespace missing;
+} }
+)";
+
 std::string definition(const KernelSource& source) {
   if (source.program.empty()) return source.text;
   return fmt::format("#include \"{}\"", fs::absolute(source.program).lexically_normal().string());
@@ -32,7 +40,7 @@ std::string source_text(const KernelSource& source) {
     return value == kernel::OperandMajor::kContraction ? "kContraction" : "kRows";
   };
   return fmt::format(
-      R"(#include "coda/kernel/gemm.h"
+      R"({}#include "coda/kernel/gemm.h"
 {}
 using Kernel = coda::kernel::KernelTraits<{}, {}, {}, coda::kernel::OperandMajor::{},
                                           coda::kernel::OperandMajor::{}, {}u, {}, {}u>;
@@ -41,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
   coda::kernel::gemm_block<Kernel>(arguments);
 }}
 )",
-      definition(source), source.type, source.operand, source.tile, major(source.a),
+      kMissing, definition(source), source.type, source.operand, source.tile, major(source.a),
       major(source.b), source.given, source.slices, source.either, CompiledKernel::kFunction);
 }
 
@@ -92,7 +100,8 @@ CompiledKernel compile(const KernelSource& source, const std::string& architectu
   }
   const author::NvrtcResult result = nvrtc.compile(text, kName, options);
   if (!result.compiled) {
-    const std::array files{fs::absolute(source.program).lexically_normal()};
+    std::vector<fs::path> files;  // none where the program came as text
+    if (!source.program.empty()) files.push_back(fs::absolute(source.program).lexically_normal());
     throw Error(fmt::format("{}: NVRTC does not compile it:\n{}", source.type,
                             author::author_messages(result.log, files)));
   }

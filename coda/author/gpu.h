@@ -72,13 +72,13 @@ template <class P, class... T>
 catalogue::GpuProgram on_gpu() {
   using catalogue::Call;
   return {[](const Call& call, const cuda::Target& target) {
-            const P program = bind<P>(call.arguments);
+            const P program = coda::bind<P>(call.arguments);
             run_on_gpu(detail::gpu_kernels<P, T...>(), describe(program),
                        {&program, nullptr, &call.a, &call.b}, target);
           },
           &detail::gpu_kernels<P, T...>,
           [](const Call& call, const cuda::Target& target) {
-            const P program = bind<P>(call.arguments);
+            const P program = coda::bind<P>(call.arguments);
             return gpu_workspace_bytes(detail::gpu_kernels<P, T...>(), describe(program),
                                        {&program, nullptr, &call.a, &call.b}, target);
           }};

@@ -9,8 +9,7 @@ template <>
 struct Manifest<catalogue::LinearResidualNorm<bf16>> {
   using P = catalogue::LinearResidualNorm<bf16>;
   static constexpr uint32_t kBias = 1 << 1;
-  using Kernels = KernelList<Forward<P, bf16, 1>, Forward<P, bf16, 3>, Forward<P, bf16, 11>,
-                             Forward<P, bf16, 1, kBias>>;
+  using Kernels = KernelList<Forward<P, bf16, 1>, Forward<P, bf16, 3>, Forward<P, bf16, 1, kBias>>;
 };
 
 template <>
@@ -29,8 +28,7 @@ template <>
 struct Manifest<catalogue::LinearResidualNormFolded<bf16>> {
   using P = catalogue::LinearResidualNormFolded<bf16>;
   static constexpr uint32_t kBias = 1 << 1;
-  using Kernels = KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 3>, Forward<P, bf16, 11>,
-                             Forward<P, bf16, 1, kBias>>;
+  using Kernels = KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 3>, Forward<P, bf16, 1, kBias>>;
 };
 
 template <>

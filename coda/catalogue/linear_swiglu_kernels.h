@@ -11,9 +11,9 @@ struct Manifest<catalogue::LinearSwiglu<bf16>> {
   static constexpr uint32_t kRstd = 1 << 0, kActivation = 1 << 1, kGateUp = 3 << 2;
   using Kernels =
       KernelList<Forward<P, bf16, 2, kRstd | kGateUp>, Forward<P, bf16, 3, kRstd | kGateUp>,
-                 Forward<P, bf16, 1, kRstd | kGateUp>, Forward<P, bf16, 4, kRstd | kGateUp>,
-                 Forward<P, bf16, 11, kRstd | kGateUp>, Forward<P, bf16, 2, kRstd>,
-                 Forward<P, bf16, 1, kGateUp>, Forward<P, bf16, 1, kRstd | kGateUp | kActivation>,
+                 Forward<P, bf16, 1, kRstd | kGateUp>, Forward<P, bf16, 4, kRstd | kGateUp>,  //
+                 Forward<P, bf16, 2, kRstd>, Forward<P, bf16, 1, kGateUp>,
+                 Forward<P, bf16, 1, kRstd | kGateUp | kActivation>,
                  Forward<P, bf16, 1, kRstd | kActivation>,
                  Forward<P, bf16, 1, kGateUp | kActivation>>;
 };

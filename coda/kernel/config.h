@@ -36,8 +36,6 @@ inline constexpr TileConfig kTileConfigs[] = {
     // For epilogues that carry five tensors: inputs do not wait for outputs to leave their place.
     {128, 128, 5, 2, 1, true, 32, false},  // 9
     {128, 192, 4, 2, 1, true, 32, false},  // 10
-    // For long contractions with outputs that are large both ways: the least of A and B through L2.
-    {256, 192, 3, 1, 2, false, 32, true},  // 11
 };
 
 // Whether a tile of which few columns are inside is multiplied in fewer steps of 64 columns.
