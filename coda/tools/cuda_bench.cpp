@@ -86,6 +86,9 @@ class CudaRace {
  public:
   CudaRace(const CudaBenchOptions& options, const Shape& shape, Regime regime, Cublas& cublas)
       : rounds_(options.rounds), regime_(regime), workload_(shape, regime) {
+    for (const catalogue::Operation* operation : options.operations) {
+      if (!operation->file.empty()) workload_.add_own(*operation);
+    }
     for (const CudaCase& c : workload_.cases()) {
       if (std::ranges::count(options.operations, c.operation) == 0) continue;
       add(c, find_baseline(c.baseline, cublas));

@@ -97,9 +97,15 @@ void* CudaWorkload::memory(int64_t elements, DType type, Fill fill) {
 
 void CudaWorkload::add(const char* operation, const char* variant, const char* layout,
                        const Call& call, const GemmRequest& baseline) {
+  const catalogue::Operation& found = catalogue::find_operation(operation);
+  add(found, catalogue::find_variant(found, variant), layout, call, baseline);
+}
+
+void CudaWorkload::add(const catalogue::Operation& operation, const catalogue::Variant& variant,
+                       const char* layout, const Call& call, const GemmRequest& baseline) {
   CudaCase added;
-  added.operation = &catalogue::find_operation(operation);
-  added.variant = &catalogue::find_variant(*added.operation, variant);
+  added.operation = &operation;
+  added.variant = &variant;
   added.layout = layout;
   added.shape = {baseline.M, baseline.N / added.variant->program.accumulators, baseline.K};
   added.call = call;

@@ -27,9 +27,14 @@ struct CudaCase {
   GemmRequest baseline;
 };
 
+inline TensorView bf16_matrix(void* data, int64_t rows, int64_t columns) {
+  return {data, DType::kBf16, rows, columns, columns, Major::kRow, sizeof(bf16)};
+}
+
 class CudaWorkload {
  public:
   CudaWorkload(const Shape& shape, Regime regime);
+  void add_own(const catalogue::Operation& operation);  // of an author's
 
   const std::vector<CudaCase>& cases() const { return cases_; }
 
@@ -39,6 +44,9 @@ class CudaWorkload {
   void* memory(int64_t elements, DType type, Fill fill);
   void add(const char* operation, const char* variant, const char* layout,
            const catalogue::Call& call, const GemmRequest& baseline);
+  void add(const catalogue::Operation& operation, const catalogue::Variant& variant,
+           const char* layout, const catalogue::Call& call, const GemmRequest& baseline);
+  Argument own_argument(const PortView& port, const Problem& problem);
   void add_forward();
   void add_rope();
   void add_gradients();

@@ -1,0 +1,65 @@
+// Programs of one's own at a layer's shape: their ports say what they are given.
+#include "coda/program/problem.h"
+#include "coda/tools/cuda_workload.h"
+
+namespace coda::tools {
+namespace {
+
+constexpr int64_t kHeadDim = 128;
+
+Segments whole(int64_t size) { return {1, {0, size}}; }
+
+}  // namespace
+
+void CudaWorkload::add_own(const catalogue::Operation& operation) {
+  const auto [M, N, K] = shape_;
+  for (const catalogue::Variant& variant : operation.variants) {
+    const ProgramView& program = variant.program;
+    if (variant.operand != DType::kBf16 || variant.run_cuda == nullptr) continue;
+    Problem problem;
+    problem.rows = whole(M);
+    problem.columns = whole(N / program.accumulators);
+    problem.contraction = whole(K);
+    catalogue::Call call;
+    call.a.part[0][0] = bf16_matrix(x_, M, K);
+    call.b.accumulators = program.accumulators;
+    if (program.halves) {
+      problem.head_dim = call.b.head_dim = kHeadDim;
+      call.b.halved = true;
+      call.b.part[0][0] = call.b.part[1][0] = bf16_matrix(w_, N, K);
+    } else {
+      for (int i = 0; i < program.accumulators; ++i) {
+        const int64_t rows = problem.N();
+        call.b.part[i][0] = bf16_matrix(static_cast<bf16*>(w_) + i * rows * K, rows, K);
+      }
+    }
+    for (const PortView& port : program.ports) {  // without optional ones, as on the CPU
+      if (!port.optional) call.arguments.push_back(own_argument(port, problem));
+    }
+    for (const std::string& parameter : variant.parameters) {
+      const bool width = parameter.ends_with(".width");
+      call.arguments.push_back({parameter, {}, width ? static_cast<double>(K) : 1e-5});
+    }
+    add(operation, variant, "forward", call,
+        {M, N, K, x_, w_, false, false, out_[0], DType::kBf16});
+  }
+}
+
+Argument CudaWorkload::own_argument(const PortView& port, const Problem& problem) {
+  Argument result{port.name, {}, 1};
+  if (port.kind == PortKind::kScalar) return result;
+  Extent extent = expected_extent(port, problem, 0);
+  if (port.kind == PortKind::kPerRowFrom) {
+    extent.rows = partial_count(problem.contraction, kPartialWidth);
+  }
+  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
+  const Fill fill = !is_input(port.kind) || integer      ? Fill::kZero
+                    : port.kind == PortKind::kPerRowFrom ? Fill::kPartials
+                                                         : Fill::kNormal;
+  const int64_t halves = extent.rows * extent.columns * port.element_bytes / 2;
+  result.tensors.push_back({memory(halves, DType::kBf16, fill), port.dtype, extent.rows,
+                            extent.columns, extent.columns, Major::kRow, port.element_bytes});
+  return result;
+}
+
+}  // namespace coda::tools
