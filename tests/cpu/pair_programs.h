@@ -109,10 +109,10 @@ struct RotatedSegments {        // q and k rotated by a quarter turn, v (segment
   }
 };
 
-struct HeadNorm {                 // s = Σ over a head of a² + b²; (a·s + column, b - s)
-  Paired<Store<float>> out;       // [M, 2N]
-  Store<float> sums;              // [M, N]: s of the head that a column belongs to
-  ColumnReduce<Sum> columns;      // [⌈M/64⌉, N]: Σ over rows of a
+struct HeadNorm {                // s = Σ over a head of a² + b²; (a·s + column, b - s)
+  Paired<Store<float>> out;      // [M, 2N]
+  Store<float> sums;             // [M, N]: s of the head that a column belongs to
+  ColumnReduce<Sum> columns;     // [⌈M/64⌉, N]: Σ over rows of a
   ColumnReduce<Spread> moments;  // [⌈M/64⌉, N]
   static constexpr const char* name = "head_norm";
   static constexpr auto port_names = names("out", "sums", "columns", "moments");

@@ -94,10 +94,10 @@ struct Reduced {                       // all reductions of the accumulator
   RowReduce<Sum> row_sum;              // [⌈N/64⌉, M]
   RowReduce<Max, 128> row_max;         // [⌈N/128⌉, M]
   RowReduce<LogSumExp> row_lse;        // [⌈N/64⌉, M]
-  RowReduce<Spread, 128> row_all;     // [⌈N/128⌉, M]
+  RowReduce<Spread, 128> row_all;      // [⌈N/128⌉, M]
   ColumnReduce<Sum> column_sum;        // [⌈M/64⌉, N]
   ColumnReduce<LogSumExp> column_lse;  // [⌈M/64⌉, N]
-  ColumnReduce<Spread> column_all;    // [⌈M/64⌉, N]
+  ColumnReduce<Spread> column_all;     // [⌈M/64⌉, N]
   static constexpr const char* name = "reduced";
   static constexpr auto port_names =
       names("row_sum", "row_max", "row_lse", "row_all", "column_sum", "column_lse", "column_all");
