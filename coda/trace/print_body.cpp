@@ -31,6 +31,7 @@ BodyPrinter::BodyPrinter(const Graph& graph, Style style)
       style_(style),
       uses_(graph.nodes.size()),
       segment_(graph.nodes.size(), kUnused),
+      late_(graph.nodes.size(), true),
       texts_(graph.nodes.size()),
       taken_{"tile", "auto", "int", "do", "if", "for", "float", "row", "column"} {
   for (const PortView& port : graph.program.ports) taken_.insert(port.name);
@@ -39,6 +40,25 @@ BodyPrinter::BodyPrinter(const Graph& graph, Style style)
     taken_.insert(function);
   }
   count_uses();
+  find_late();
+}
+
+// Of nodes that some segment needs for its outputs up to the first store, or for several: those
+// get names before any output.
+void BodyPrinter::find_late() {
+  for (const std::vector<Output>& outputs : graph_.segments) {
+    for (const Output& output : outputs) {
+      for (const int value : output.values) late_[static_cast<size_t>(value)] = false;
+      if (graph_.program.ports[static_cast<size_t>(output.port)].kind == PortKind::kStore) break;
+    }
+  }
+  for (size_t i = graph_.nodes.size(); i-- > 0;) {
+    if (late_[i] && uses_[i] < 2) continue;
+    const Node& node = graph_.nodes[i];
+    for (int k = 0; k < node.operands(); ++k) {
+      late_[static_cast<size_t>(node.operand[static_cast<size_t>(k)])] = false;
+    }
+  }
 }
 
 void BodyPrinter::count_uses() {
@@ -136,7 +156,10 @@ void BodyPrinter::print_nodes(int segment, int indent) {
     const bool part =
         texts_[i].text.find('(') == std::string::npos && texts_[i].level == kPrimaryLevel;
     const bool plain = node.kind == NodeKind::kConstant || node.kind == NodeKind::kHeadDim || part;
-    if (plain || (uses_[i] < 2 && texts_[i].text.size() <= kLongest)) continue;
+    // On the GPU an output may take the place of a tensor that was loaded: load it before.
+    const bool early = style_ == Style::kCode && late_[i] && node.kind == NodeKind::kLoad &&
+                       node.space == Space::kElement;
+    if (plain || (!early && uses_[i] < 2 && texts_[i].text.size() <= kLongest)) continue;
     const std::string name = name_for(node);
     line(indent, style_ == Style::kFormula
                      ? fmt::format("{} = {}", name, texts_[i].text)

@@ -30,6 +30,7 @@ class BodyPrinter {
   using Scope = std::map<std::string, std::string>;  // what was named, by what it is
 
   void count_uses();
+  void find_late();
   void print_nodes(int segment, int indent);
   void print_outputs(const std::vector<Output>& outputs, int indent);
   Text expression(int node, int indent);
@@ -45,6 +46,7 @@ class BodyPrinter {
   Style style_;
   std::vector<int> uses_;     // of each node, by nodes and outputs
   std::vector<int> segment_;  // -1: several; -2: none
+  std::vector<bool> late_;    // of each node: needed only after something was stored
   std::vector<Text> texts_;
   std::set<std::string> taken_;
   Scope whole_, inner_;

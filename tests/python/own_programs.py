@@ -105,7 +105,7 @@ def positions(acc, start: coda.IntegerPerRow):
 
 
 def positions_formula(acc: Tensor, start: Tensor) -> tuple[Tensor, ...]:
-    rows, columns = torch.arange(acc.shape[0]), torch.arange(acc.shape[1])
+    rows, columns = (torch.arange(n, device=acc.device) for n in acc.shape)
     distance = (columns[None] - start[:, None] - rows[:, None]).to(acc.device, acc.dtype)
     return (torch.where(distance > 0, acc * torch.exp(-0.1 * distance), 0.0),)
 
