@@ -181,7 +181,7 @@ TEST(TracedProgramTest, CInterface) {
   coda_backward options{sizeof(options), "out norm", "bias", 0, 1, CODA_BF16};
   ASSERT_EQ(coda_derive_program(gated, &options, &derived), CODA_OK) << coda_last_error();
   const std::string source = coda_program_source(derived);
-  EXPECT_NE(source.find("ColumnReduce<Sum> dbias"), std::string::npos) << source;
+  EXPECT_NE(source.find("ColumnReduce<coda::Sum> dbias"), std::string::npos) << source;
   EXPECT_EQ(source.find("daccumulator"), std::string::npos) << source;
   coda_port port{.size = sizeof(port)};
   EXPECT_EQ(coda_get_program_port(gated, 3, &port), CODA_OK);

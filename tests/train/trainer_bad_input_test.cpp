@@ -127,8 +127,8 @@ TEST_F(BadRun, NamesWhatItsModelLacks) {
   fs::create_directories(path("empty"));
   options.model = path("empty");
   expect_error([&] { begin(); }, {"empty/config.json"});
-  folder_.write("empty/config.json", small_config(64, "gpt2"));
-  expect_error([&] { begin(); }, {"empty/config.json", "model_type", "gpt2", "llama"});
+  folder_.write("empty/config.json", small_config(64, "mamba"));
+  expect_error([&] { begin(); }, {"empty/config.json", "model_type", "mamba", "llama"});
   EXPECT_FALSE(fs::exists(run_folder()));
 }
 
