@@ -187,8 +187,8 @@ def test_a_function_that_is_defined_twice_is_one_operator() -> None:
 
 
 def test_sources() -> None:
-    assert "tile.store(out, sum / (1.0f + exp(-sum)) * tile.load(up));" in gated.source
-    assert "ColumnReduce<Sum> dbias;" in gated.derived_source
+    assert "tile.store(out, sum / (1.0f + coda::exp(-sum)) * tile.load(up));" in gated.source
+    assert "ColumnReduce<coda::Sum> dbias;" in gated.derived_source
     assert repr(gated) == (
         "<coda.program gated(x, weight, up: PerElement [M, N], scale: PerRow [M], "
         "bias: PerColumn [N]) -> (out, norm)>"
