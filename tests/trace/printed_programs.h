@@ -89,11 +89,10 @@ struct Random26 {
     const auto t = coda::tanh(1.5f * tile.load(p1));
     const auto s = coda::sigmoid(t);
     const auto product = acc * s;
-    const auto product2 =
-        acc * (tile.load(p0) + tile.load(accumulator)) * s * (1.0f - s) * (1.0f - t * t);
+    const auto a = tile.load(accumulator);
     tile.store(daccumulator, product);
     tile.reduce(dp0, product);
-    tile.store(dp1, 1.5f * product2);
+    tile.store(dp1, 1.5f * acc * (tile.load(p0) + a) * s * (1.0f - s) * (1.0f - t * t));
   }
 };
 
