@@ -1,6 +1,6 @@
 // out = f(z), z = r·(A Bᵀ − μ·shift) + offset + bias with μ and r from partial moments; unfused:
-// the row is normalised and stored, then a linear, to which mean, offset and bias are added in fp32,
-// the activation.
+// the row is normalised and stored, then a linear, to which mean, offset and bias are added in
+// fp32, the activation.
 #pragma once
 #include "coda/catalogue/activation_reference.h"
 #include "coda/catalogue/row_moments_reference.h"

@@ -1,6 +1,6 @@
 // What a LayerNorm needs of a stream that no operation of ours wrote: the partial moments
-// (Σx, Σx²), from which the GEMM that follows finishes the norm's mean and row factor, and x⊙γ, which it
-// multiplies. Host only.
+// (Σx, Σx²), from which the GEMM that follows finishes the norm's mean and row factor, and x⊙γ,
+// which it multiplies. Host only.
 #pragma once
 #include "coda/rows/tensor_check.h"
 

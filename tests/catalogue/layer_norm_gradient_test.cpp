@@ -1,6 +1,7 @@
 // An MLP behind a LayerNorm on the residual stream, x2 = x + f(n W1ᵀ + b1) W2ᵀ with
 // n = (x − μ)·r⊙γ + β, forward and backward by the catalogue's operations on the CPU, weights
-// stored [in, out]; every gradient against differences of an fp64 evaluation. Then the LayerNorm as it is.
+// stored [in, out]; every gradient against differences of an fp64 evaluation. Then the
+// LayerNorm as it is.
 #include <gtest/gtest.h>
 
 #include <cmath>
