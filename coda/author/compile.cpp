@@ -22,14 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "coda_kernel.cu";
 
-// The CCCL of CUDA 13.0 has no fma yet. A using-directive counts only where the
-// namespace has no function of its own.
-constexpr const char* kMissing = R"(namespace cuda { namespace std {
-namespace missing { inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); } }
-using namespace missing;
-} }
-)";
-
 std::string definition(const KernelSource& source) {
   if (source.program.empty()) return source.text;
   return fmt::format("#include \"{}\"", fs::absolute(source.program).lexically_normal().string());
@@ -40,7 +32,7 @@ std::string source_text(const KernelSource& source) {
     return value == kernel::OperandMajor::kContraction ? "kContraction" : "kRows";
   };
   return fmt::format(
-      R"({}#include "coda/kernel/gemm.h"
+      R"(#include "coda/kernel/gemm.h"
 {}
 using Kernel = coda::kernel::KernelTraits<{}, {}, {}, coda::kernel::OperandMajor::{},
                                           coda::kernel::OperandMajor::{}, {}u, {}, {}u>;
@@ -49,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(coda::kernel::kThreads, 1)
   coda::kernel::gemm_block<Kernel>(arguments);
 }}
 )",
-      kMissing, definition(source), source.type, source.operand, source.tile, major(source.a),
+      definition(source), source.type, source.operand, source.tile, major(source.a),
       major(source.b), source.given, source.slices, source.either, CompiledKernel::kFunction);
 }
 
@@ -81,7 +73,6 @@ CompiledKernel compile(const KernelSource& source, const std::string& architectu
   includes.add(text, source.program.parent_path());
   std::string made_of = fmt::format("NVRTC {}\n{}\n{}", nvrtc.version(), text, includes.contents());
   for (const std::string& option : options) made_of += option + "\n";
-  for (const fs::path& folder : nvrtc.include()) made_of += folder.string() + "\n";
   const std::string key = sha256(made_of);
   const author::KernelCache cache = author::KernelCache::standard();
   const auto finished = [&](CompiledKernel kernel) {
@@ -95,9 +86,6 @@ CompiledKernel compile(const KernelSource& source, const std::string& architectu
     return finished(std::move(kernel));
   }
   for (const fs::path& folder : own) options.push_back("--include-path=" + folder.string());
-  for (const fs::path& folder : nvrtc.include()) {
-    options.push_back("--include-path=" + folder.string());
-  }
   const author::NvrtcResult result = nvrtc.compile(text, kName, options);
   if (!result.compiled) {
     std::vector<fs::path> files;  // none where the program came as text

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "coda/author/toolchain.h"
 #include "coda/core/error.h"
@@ -29,7 +30,7 @@ std::vector<fs::path> folders_in(const fs::path& root) {
   return result;
 }
 
-// Toolkits and wheels: each has lib, or lib64, and include.
+// Toolkits and wheels: each has lib or lib64.
 std::vector<fs::path> cuda_roots() {
   std::vector<fs::path> roots;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -98,23 +99,8 @@ void* open_nvrtc() {
   }
   throw DeviceError(
       "NVRTC: no libnvrtc.so in the loader's path, in a CUDA toolkit or in a Python "
-      "environment (pip install nvidia-cuda-nvrtc nvidia-cuda-cccl; CODA_NVRTC names "
-      "its folder); programs that are compiled with CMake and nvcc need none");
-}
-
-std::vector<fs::path> find_standard_headers() {
-  std::vector<fs::path> roots = cuda_roots();
-  if (const char* asked = std::getenv("CODA_NVRTC")) {
-    roots.insert(roots.begin(), fs::path(asked) / "..");
-  }
-  for (const fs::path& root : roots) {
-    for (const char* folder : {"include/cccl", "include"}) {
-      if (fs::exists(root / folder / "cuda/std/bit")) return {root / folder, root / "include"};
-    }
-  }
-  throw DeviceError(
-      "NVRTC: found, but not the headers <cuda/std/...> that coda's kernels include "
-      "(pip install nvidia-cuda-cccl, or a CUDA toolkit; CUDA_HOME names its folder)");
+      "environment (pip install nvidia-cuda-nvrtc; CODA_NVRTC names its folder); programs that are "
+      "compiled with CMake and nvcc need none");
 }
 
 }  // namespace
@@ -124,7 +110,7 @@ const Nvrtc& Nvrtc::get() {
   return nvrtc;
 }
 
-Nvrtc::Nvrtc() : library_(open_nvrtc()), include_(find_standard_headers()) {
+Nvrtc::Nvrtc() : library_(open_nvrtc()) {
   int major = 0, minor = 0;
   reinterpret_cast<Status (*)(int*, int*)>(function("nvrtcVersion"))(&major, &minor);
   version_ = fmt::format("{}.{}", major, minor);

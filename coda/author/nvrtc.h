@@ -1,7 +1,6 @@
 // NVRTC, loaded where it is found when the process runs: $CODA_NVRTC, the loader's path, a CUDA
-// toolkit, or the wheels nvidia-cuda-nvrtc and nvidia-cuda-cccl of a Python environment.
+// toolkit, or the wheel nvidia-cuda-nvrtc of a Python environment.
 #pragma once
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,8 +21,6 @@ class Nvrtc {
                       const std::vector<std::string>& options) const;
 
   const std::string& version() const { return version_; }  // "13.0"
-  // Where <cuda/std/...> is.
-  const std::vector<std::filesystem::path>& include() const { return include_; }
 
  private:
   Nvrtc();
@@ -31,7 +28,6 @@ class Nvrtc {
 
   void* library_ = nullptr;
   std::string version_;
-  std::vector<std::filesystem::path> include_;
 };
 
 }  // namespace coda::author

@@ -1,27 +1,10 @@
-// The standard library as kernels may use it: libstdc++ on the host, cuda::std where NVRTC
-// compiles. Everything a kernel includes takes its standard facilities from here and from nowhere
-// else.
+// The standard library as kernels may use it: libstdc++, and where NVRTC compiles the little that
+// kernels need. Everything a kernel includes takes its standard facilities from here and from
+// nowhere else.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
-#include <cuda/std/array>
-#include <cuda/std/bit>
-#include <cuda/std/cmath>
-#include <cuda/std/concepts>
-#include <cuda/std/cstddef>
-#include <cuda/std/cstdint>
-#include <cuda/std/limits>
-#include <cuda/std/type_traits>
-#include <cuda/std/utility>
-namespace coda {
-namespace stdlib = cuda::std;
-}
-using cuda::std::int32_t;
-using cuda::std::int64_t;
-using cuda::std::size_t;
-using cuda::std::uint16_t;
-using cuda::std::uint32_t;
-using cuda::std::uintptr_t;
+#include "coda/core/std_nvrtc.h"
 #else
 #include <array>
 #include <bit>
