@@ -30,6 +30,17 @@ int checked_place(const char* program, int place, const std::source_location& wh
                   program, text_of(where)));
 }
 
+void check_nothing_stored(const Written& written, const char* program, const char* port,
+                          const std::source_location& where) {
+  for (size_t i = 0; i < written.outputs.size(); ++i) {
+    if (written.outputs[i].lift != nullptr) continue;  // a reduction takes no tensor's place
+    throw Error(fmt::format(
+        "{}: {}: '{}' is loaded after the store at {}: load tensors before the first store, an "
+        "output may take an input's place",
+        program, text_of(where), port, text_of(written.where[i])));
+  }
+}
+
 void add_output(Written& written, const Builder& builder, const char* program, const char* port,
                 Output output, const std::source_location& where) {
   for (size_t i = 0; i < written.outputs.size(); ++i) {

@@ -18,6 +18,10 @@ struct Written {
 
 // Throws coda::Error where a port is none of the program's.
 int checked_place(const char* program, int place, const std::source_location& where);
+// Throws coda::Error where a tensor is loaded after a store, which may have taken its place: the
+// caller's, where an output is an input's memory, or shared memory of the GPU.
+void check_nothing_stored(const Written& written, const char* program, const char* port,
+                          const std::source_location& where);
 // Throws coda::Error for a second output to the same port, and for a NaN that is written in it.
 void add_output(Written& written, const Builder& builder, const char* program, const char* port,
                 Output output, const std::source_location& where);
@@ -144,6 +148,9 @@ class Tile {
     using E = std::conditional_t<kKind == PortKind::kPerRowFrom, float,
                                  LoadedElement<typename P::Element>>;
     const int place = place_of(port, where);
+    if constexpr (kKind == PortKind::kPerElement) {
+      check_nothing_stored(written_, name_of<Program>(), Program::port_names.name[place], where);
+    }
     const auto half = [&](int member) {
       return value<E, kSpace>(builder_.load(place, member, kSpace, element_of<E>()));
     };

@@ -107,6 +107,23 @@ struct Foreign {
   }
 };
 
+template <bool kStoresFirst>
+struct Late {
+  PerElement<const float> up;
+  RowReduce<Sum> sums;
+  Store<float> out;
+  static constexpr const char* name = "late";
+  static constexpr auto port_names = names("up", "sums", "out");
+  template <class Tile>
+  void operator()(Tile& tile) const {
+    const auto z = tile.accumulator();
+    tile.reduce(sums, z);
+    if (kStoresFirst) tile.store(out, z);
+    const auto u = tile.load(up);
+    if (!kStoresFirst) tile.store(out, z * u);
+  }
+};
+
 struct NotANumber {
   RowReduce<Max> top;
   static constexpr const char* name = "not_a_number";
@@ -122,6 +139,8 @@ TEST(Trace, RefusesWhatNoProgramMeans) {
   expect_refused([] { run(Never{}); }, "never: output 'other' is never written");
   expect_refused([] { run(Foreign{}); }, "this port is no member of the program");
   expect_refused([] { run(NotANumber{}); }, "'top' is given NaN");
+  expect_refused([] { run(Late<true>{}); }, "'up' is loaded after the store at ");
+  EXPECT_NO_THROW(run(Late<false>{}));
 }
 
 TEST(Derive, RefusesNamesAndReductionsWithoutAGradient) {
