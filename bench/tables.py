@@ -209,7 +209,38 @@ def make_cross_entropy_table(document: dict) -> str:
     return f"{markdown(rows, 3)}\n{source(document)}; medians of {rounds} rounds.\n"
 
 
+def make_own_programs_table(document: dict) -> str:
+    """A line per program: time, and speed over the plain `linear` on the same operands."""
+    chosen = [r for r in document["results"] if r["chosen"] and r["layout"] == "forward"]
+    linear = {r["regime"]: r["ms"] for r in chosen if r["operation"] == "linear"}
+    rows = [["program", "random", "zeros", "over `linear`, random", "zeros", "both"]]
+    for name in dict.fromkeys(r["operation"] for r in chosen):
+        ms = {r["regime"]: r["ms"] for r in chosen if r["operation"] == name}
+        speeds = [linear[regime] / ms[regime] for regime in ("random", "zeros")]
+        times = [f"{ms[regime]:.3f} ms" for regime in ("random", "zeros")]
+        ratios = [f"{speed:.3f}" for speed in (*speeds, geometric_mean(speeds))]
+        rows.append([f"`{name}`", *times, *ratios])
+    rounds = min(result["rounds"] for result in document["results"])
+    return f"{markdown(rows, 1)}\n{source(document)}; medians of {rounds} rounds.\n"
+
+
+def make_python_programs_table(document: dict) -> str:
+    """A line per program: written in Python, the same in C++, and the plain GEMM."""
+    calls, *programs = document["results"]
+    rows = [["program", "from Python", "from C++", "`linear`"]]
+    for r in programs:
+        times = [f"{r[f'{key}_ms']:.3f} ms" for key in ("python", "cpp", "linear")]
+        rows.append([f"`{r['program']}`", *times])
+    first, later = calls["first_call_s"], calls["later_calls_us"]
+    return (
+        f"{markdown(rows, 1)}\nA first call {first['forward']:.2f} s, a first backward pass "
+        f"{first['backward']:.2f} s; later calls {later['call']:.0f} µs of host time, recorded "
+        f"{later['recorded']:.0f}, libcoda's part {later['libcoda']:.0f}. {source(document)}.\n"
+    )
+
+
 KINDS = {
+    "programs": make_python_programs_table,
     "model": make_model_table,
     "cross_entropy": make_cross_entropy_table,
     "layer": make_layer_table,
@@ -219,7 +250,9 @@ KINDS = {
 }
 
 
-def make(document: dict) -> str:
+def make(name: str, document: dict) -> str:
+    if name == "programs_h200":  # of `coda bench linear examples/programs`
+        return make_own_programs_table(document)
     if "kind" in document:
         return KINDS[document["kind"]](document)
     return make_gpu_table(document) if document["gpu"] else make_table(document)
@@ -231,7 +264,7 @@ def fill(text: str, results: Path) -> str:
         if not path.is_file():
             return f"{match['open']}Not measured yet.\n{match['close']}"
         document = json.loads(path.read_text(encoding="utf-8"))
-        return f"{match['open']}{make(document)}{match['close']}"
+        return f"{match['open']}{make(match['name'], document)}{match['close']}"
 
     return TABLE.sub(table, text)
 

@@ -97,8 +97,8 @@ T&& declval();
 template <class T, class U>
 concept same_as = is_same_v<T, U> && is_same_v<U, T>;
 template <class From, class To>
-concept convertible_to = __is_convertible_to(From, To) &&
-                         requires { static_cast<To>(declval<From>()); };
+concept convertible_to =
+    __is_convertible_to(From, To) && requires { static_cast<To>(declval<From>()); };
 
 // Lists of numbers.
 template <class T, T... kValues>

@@ -21,7 +21,7 @@ constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 // An epilogue: per tile, and per element of a consumer and tile port, in two-byte elements.
 constexpr double kTileClocks = 100, kPortClocks = 0.3;
-constexpr double kReductionHalves = 1;  // of every number of a state but the first; estimated
+constexpr double kReductionHalves = 2;  // of every number of a state but the first
 // Where nothing covers an epilogue, the tensor cores also run dry before it and fill up after it.
 constexpr double kExposed = 1.33;
 

@@ -141,7 +141,29 @@ HEAD = {
         }
     ],
 }
+PYTHON_PROGRAMS = {
+    **NUMERICS,
+    "kind": "programs",
+    "results": [
+        {
+            "first_call_s": {"forward": 1.5, "backward": 0.5},
+            "later_calls_us": {"call": 20.4, "recorded": 60.0, "libcoda": 4.0},
+        },
+        {"program": "gated", "python_ms": 2.0, "cpp_ms": 2.01, "linear_ms": 1.5},
+    ],
+}
+OWN_PROGRAMS = {
+    "commit": "abc",
+    "machine": "a processor",
+    "gpu": "a GPU",
+    "results": [
+        {**RESULT, "layout": "forward", "operation": name, "regime": regime, "ms": ms}
+        for name, times in (("linear", (1.0, 0.9)), ("gated", (2.0, 0.9)))
+        for regime, ms in zip(("random", "zeros"), times, strict=True)
+    ],
+}
 KINDS = (
+    (PYTHON_PROGRAMS, "| `gated` | 2.000 ms | 2.010 ms | 1.500 ms |"),
     (MODEL, "| compile | 30.0 ms | 36.0 ms | 5 | 1.50× | 1.00 GiB | 1.2 s |"),
     (HEAD, "| 64 | 100 | coda | 2.00 ms | 1.00 GiB | 1.50× |"),
     (TRAIN, "| coda over the faster | 1.50× | 1.50× |  |  |"),
@@ -171,6 +193,11 @@ def main() -> int:
             (Path(folder) / "cpu.json").write_text(json.dumps(document), encoding="utf-8")
             assert tables(*where) == 0
             assert line in readme.read_text(encoding="utf-8"), readme.read_text(encoding="utf-8")
+        (Path(folder) / "programs_h200.json").write_text(json.dumps(OWN_PROGRAMS), encoding="utf-8")
+        readme.write_text(BEFORE.replace("cpu", "programs_h200"), encoding="utf-8")
+        assert tables(*where) == 0
+        line = "| `gated` | 2.000 ms | 0.900 ms | 0.500 | 1.000 | 0.707 |"
+        assert line in readme.read_text(encoding="utf-8"), readme.read_text(encoding="utf-8")
     assert tables("--check") == 0, "a table is stale; run `python bench/tables.py`"
     return 0
 
