@@ -85,13 +85,16 @@ HWY_INLINE FloatVector load(const fp16* p) {
 }
 
 HWY_INLINE void store(FloatVector v, float* p) { hn::StoreU(v, FloatTag(), p); }
-HWY_INLINE void store(FloatVector v, bf16* p) {  // nearest even; a NaN stays a NaN
+// In the upper halves: nearest even; a NaN stays a NaN.
+HWY_INLINE hn::Vec<BitsTag> round_to_bf16(FloatVector v) {
   const auto bits = hn::BitCast(BitsTag(), v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(BitsTag(), 1u));
   const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(BitsTag(), 0x7fffu)));
   const auto nan = hn::RebindMask(BitsTag(), hn::IsNaN(v));
-  const auto kept = hn::IfThenElse(nan, hn::Or(bits, hn::Set(BitsTag(), 0x400000u)), rounded);
-  hn::StoreU(hn::TruncateTo(HalfBitsTag(), hn::ShiftRight<16>(kept)), HalfBitsTag(),
+  return hn::IfThenElse(nan, hn::Or(bits, hn::Set(BitsTag(), 0x400000u)), rounded);
+}
+HWY_INLINE void store(FloatVector v, bf16* p) {
+  hn::StoreU(hn::TruncateTo(HalfBitsTag(), hn::ShiftRight<16>(round_to_bf16(v))), HalfBitsTag(),
              reinterpret_cast<uint16_t*>(p));
 }
 HWY_INLINE void store(FloatVector v, fp16* p) {
@@ -104,13 +107,49 @@ HWY_INLINE void store(FloatVector v, fp16* p) {
   }
 }
 
-// Highway's exponential and logarithm take finite arguments in range; these follow IEEE outside of
-// it.
+// Two vectors, one after the other in memory.
+template <class T>
+HWY_INLINE void store_both(FloatVector first, FloatVector second, T* p) {
+  if constexpr (kThisIsa == Isa::kAvx512 && std::is_same_v<T, bf16>) {
+    const hn::ScalableTag<uint16_t> d;
+    hn::StoreU(hn::ConcatOdd(d, hn::BitCast(d, round_to_bf16(second)),
+                             hn::BitCast(d, round_to_bf16(first))),
+               d, reinterpret_cast<uint16_t*>(p));
+  } else {
+    store(first, p);
+    store(second, p + kLanes);
+  }
+}
+
+#if HWY_STATIC_TARGET == HWY_AVX3
+// e^x = 2^n·e^r with |r| <= ln 2 / 2. vscalefps makes overflow and subnormals what they should be,
+// and a NaN passes the bounds, as the second operand. e^r: 1 + r + r²·q(r), least squares in
+// relative error, reweighted towards the largest, which is 2^-28.
+HWY_INLINE FloatVector exp(FloatVector x) {
+  const auto set = [](float value) { return _mm512_set1_ps(value); };
+  const auto y = _mm512_max_ps(set(-104.0f), _mm512_min_ps(set(89.0f), x.raw));
+  const auto n = _mm512_roundscale_ps(_mm512_mul_ps(y, set(1.44269504f)),
+                                      _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  // ln 2 in two parts, of which n times the first is exact.
+  auto r = _mm512_fnmadd_ps(n, set(0x1.62e4p-1f), y);
+  r = _mm512_fnmadd_ps(n, set(0x1.7f7d1cp-20f), r);
+  auto q = set(1.3814540580e-03f);
+  q = _mm512_fmadd_ps(q, r, set(8.3687454462e-03f));
+  q = _mm512_fmadd_ps(q, r, set(4.1668388993e-02f));
+  q = _mm512_fmadd_ps(q, r, set(1.6666521132e-01f));
+  q = _mm512_fmadd_ps(q, r, set(4.9999994040e-01f));
+  const auto p = _mm512_add_ps(_mm512_fmadd_ps(_mm512_mul_ps(r, r), q, r), set(1.0f));
+  return FloatVector{_mm512_scalef_ps(p, n)};
+}
+#else
+// Highway's takes finite arguments in range; this follows IEEE outside of it.
 HWY_INLINE FloatVector exp(FloatVector x) {
   const FloatTag d;
   const auto y = hn::Exp(d, hn::Min(x, hn::Set(d, 100.0f)));
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
+#endif
+// Highway's likewise.
 HWY_INLINE FloatVector log(FloatVector x) {
   const FloatTag d;
   const auto infinity = hn::Inf(d), zero = hn::Zero(d);
@@ -169,6 +208,7 @@ HWY_INLINE FloatVector fma(FloatVector a, FloatVector b, FloatVector c) {
 template <Isa kIsa, int kWidth>
 struct RowLayout {
   static_assert(kIsa == kThisIsa);
+  static constexpr bool kMapsWhole = true;
   template <class Element>
   using Lane = stdlib::conditional_t<
       stdlib::is_same_v<Element, float>, simd::FloatVector,

@@ -271,8 +271,11 @@ class RowTile {
     static_assert(stdlib::is_same_v<typename decltype(elements)::Element, float>,
                   "coda: floats are stored: to_float(x) makes them of integers, select(mask, 1.0f, "
                   "0.0f) of masks");
+    constexpr int kLast = Layout::kVectors - 1;
     CODA_UNROLL
-    for (int v = 0; v < Layout::kVectors; ++v) simd::store(elements.lane[v], to + v * simd::kLanes);
+    for (int v = 0; v < kLast; v += 2)
+      simd::store_both(elements.lane[v], elements.lane[v + 1], to + v * simd::kLanes);
+    if constexpr (kLast % 2 == 0) simd::store(elements.lane[kLast], to + kLast * simd::kLanes);
   }
 
   // What stands where at(HeadColumn) points to, for the columns of this tile.
