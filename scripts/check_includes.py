@@ -136,7 +136,9 @@ def read_first_in_build() -> set[str]:
     if not database.is_file():
         return set()
     sources = {Path(entry["file"]) for entry in json.loads(database.read_text())}
-    first = (INCLUDE.search(source.read_text()) for source in sources if source.is_file())
+    first = (
+        INCLUDE.search(source.read_text(encoding="utf-8")) for source in sources if source.is_file()
+    )
     return {match[2] for match in first if match}
 
 

@@ -26,39 +26,38 @@ struct OneLane {
 template <class Layout>
 using LaneValue = Fragment<OneLane<Layout>, float, Space::kElement>;
 
-// Whether a layout has registers for whole fragments, and time to win by computing them side by
-// side.
-template <class Layout>
-concept MapsWhole = Layout::kMapsWhole;
+namespace detail {
 
-// f(value...) gives stdlib::array of LaneValue, from those of one lane of the fragments; all lanes
-// of each become a fragment over the elements. Where the layout MapsWhole, f is called once.
 template <class F, AnyFragment First, AnyFragment... Rest>
-CODA_HD auto map_lanes(F&& f, const First& first, const Rest&... rest) {
+CODA_HD auto map_one_by_one(F&& f, const First& first, const Rest&... rest) {
   using Layout = typename First::Layout;
   using Value = LaneValue<Layout>;
   using Whole = Fragment<Layout, float, Space::kElement>;
   constexpr int kCount = Layout::count(Space::kElement);
-  const auto elements = [](const auto& fragment) {
-    Whole result;
+  using Values = decltype(f(Value{}, (static_cast<void>(rest), Value{})...));
+  constexpr int kResults = static_cast<int>(stdlib::tuple_size<Values>::value);
+  stdlib::array<Whole, kResults> results;
+  CODA_UNROLL
+  for (int i = 0; i < kCount; ++i) {
+    const Values values = f(Value{{first.template at<Space::kElement>(i)}},
+                            Value{{rest.template at<Space::kElement>(i)}}...);
     CODA_UNROLL
-    for (int i = 0; i < kCount; ++i) result.lane[i] = fragment.template at<Space::kElement>(i);
-    return result;
-  };
-  if constexpr (MapsWhole<Layout>) {
-    return f(elements(first), elements(rest)...);
+    for (int k = 0; k < kResults; ++k) results[k].lane[i] = values[k].lane[0];
+  }
+  return results;
+}
+
+}  // namespace detail
+
+// f(value...) gives stdlib::array of LaneValue, from those of one lane of the fragments; all lanes
+// of each become a fragment over the elements. A layout with registers for whole fragments, and
+// time to win by computing lanes side by side, says kMapsWhole: there f is given the fragments.
+template <class F, AnyFragment First, AnyFragment... Rest>
+CODA_HD auto map_lanes(F&& f, const First& first, const Rest&... rest) {
+  if constexpr (requires { requires First::Layout::kMapsWhole; }) {
+    return f(first, rest...);
   } else {
-    using Values = decltype(f(Value{}, (static_cast<void>(rest), Value{})...));
-    constexpr int kResults = static_cast<int>(stdlib::tuple_size<Values>::value);
-    stdlib::array<Whole, kResults> results;
-    CODA_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      const Values values = f(Value{{first.template at<Space::kElement>(i)}},
-                              Value{{rest.template at<Space::kElement>(i)}}...);
-      CODA_UNROLL
-      for (int k = 0; k < kResults; ++k) results[k].lane[i] = values[k].lane[0];
-    }
-    return results;
+    return detail::map_one_by_one(f, first, rest...);
   }
 }
 

@@ -21,16 +21,16 @@ void CudaWorkload::add_own(const catalogue::Operation& operation) {
     problem.columns = whole(N / program.accumulators);
     problem.contraction = whole(K);
     catalogue::Call call;
-    call.a.part[0][0] = bf16_matrix(x_, M, K);
+    call.a.part[0][0] = tensor(x_, DType::kBf16, M, K);
     call.b.accumulators = program.accumulators;
     if (program.halves) {
       problem.head_dim = call.b.head_dim = kHeadDim;
       call.b.halved = true;
-      call.b.part[0][0] = call.b.part[1][0] = bf16_matrix(w_, N, K);
+      call.b.part[0][0] = call.b.part[1][0] = tensor(w_, DType::kBf16, N, K);
     } else {
       for (int i = 0; i < program.accumulators; ++i) {
         const int64_t rows = problem.N();
-        call.b.part[i][0] = bf16_matrix(static_cast<bf16*>(w_) + i * rows * K, rows, K);
+        call.b.part[i][0] = tensor(static_cast<bf16*>(w_) + i * rows * K, DType::kBf16, rows, K);
       }
     }
     for (const PortView& port : program.ports) {  // without optional ones, as on the CPU

@@ -11,10 +11,6 @@ namespace {
 
 using catalogue::Call;
 
-TensorView tensor(void* data, DType type, int64_t rows, int64_t columns) {
-  return {data, type, rows, columns, columns, Major::kRow, dtype_bytes(type)};
-}
-
 // A row-major matrix [rows, columns] read as [columns, rows].
 TensorView transposed(void* data, DType type, int64_t rows, int64_t columns) {
   return {data, type, columns, rows, columns, Major::kColumn, dtype_bytes(type)};

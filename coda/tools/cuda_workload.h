@@ -27,8 +27,8 @@ struct CudaCase {
   GemmRequest baseline;
 };
 
-inline TensorView bf16_matrix(void* data, int64_t rows, int64_t columns) {
-  return {data, DType::kBf16, rows, columns, columns, Major::kRow, sizeof(bf16)};
+inline TensorView tensor(void* data, DType type, int64_t rows, int64_t columns) {
+  return {data, type, rows, columns, columns, Major::kRow, dtype_bytes(type)};
 }
 
 class CudaWorkload {
