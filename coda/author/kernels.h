@@ -81,26 +81,21 @@ template <int kCount>
 constexpr bool fits_tile(const kernel::TileConfig& tile, int accumulators,
                          const epilogue::StagingOf<kCount>& staging, int states) {
   const int columns = tile.columns / accumulators;
-  const int vectors = (staging.vector_bytes + 15) / 16 * 16 + 2 * 4 * staging.column_bytes;
   const int subs = (tile.pingpong ? tile.rows : tile.rows / 2) / 64 * (columns / tile.sub_columns);
-  const auto sets = epilogue::fit_sets(staging.input_set, staging.output_set, subs,
-                                       (free_bytes(tile) - vectors) / 1024 * 1024);
-  return free_bytes(tile) >= vectors && sets.inputs >= 0 &&
+  const epilogue::Room room = epilogue::fit_room(staging, subs, free_bytes(tile));
+  return free_bytes(tile) >= room.bytes() && room.sets.inputs >= 0 &&
          (!staging.reduces_rows || columns % 64 == 0) && states <= free_registers(tile);
 }
 
 inline constexpr int kWideTiles[] = {2, 3, 10}, kNarrowTiles[] = {1, 9};
-// Of programs that combine many states at a time: tiles on which as many meet, so that a result's
-// bits do not depend on the tile.
-inline constexpr int kWideStateTiles[] = {4};
-// Two accumulators and tensors in besides leave no registers on the wide tiles.
-constexpr bool narrow_only(int accumulators, bool tensors_in) {
-  return accumulators == 2 && tensors_in;
-}
+// Combining many states at a time takes registers, which the wide tiles have for one reduction to
+// two numbers (log Σ exp) and no more.
+inline constexpr int kWideStates = 4;
 
-// add(tile) for the first wide and the first narrow tile that fits(tile).
+// add(tile) for the first wide and the first narrow tile that fits(tile). states: registers of row
+// reductions.
 template <class Fits, class Add>
-constexpr void choose_tiles(bool combines_states, bool narrow_only, Fits&& fits, Add&& add) {
+constexpr void choose_tiles(bool combines_states, int states, Fits&& fits, Add&& add) {
   const auto add_first = [&](const auto& tiles) {
     for (const int tile : tiles) {
       if (!fits(tile)) continue;
@@ -108,25 +103,8 @@ constexpr void choose_tiles(bool combines_states, bool narrow_only, Fits&& fits,
       return;
     }
   };
-  if (combines_states) {
-    add_first(kWideStateTiles);
-  } else if (!narrow_only) {
-    add_first(kWideTiles);
-  }
+  if (!combines_states || states <= kWideStates) add_first(kWideTiles);
   add_first(kNarrowTiles);
-}
-
-template <class P>
-constexpr bool combines_states() {
-  bool result = false;
-  P program{};
-  for_each_port(program, [&](const auto& port, auto) {
-    using PortType = stdlib::remove_cvref_t<decltype(port)>;
-    if constexpr (ReducePort<PortType>) {
-      result = result || CombinesAll<typename PortType::Reduction>;
-    }
-  });
-  return result;
 }
 
 inline constexpr int kMostSets = 4;  // of optional ports, before there are only all and none
@@ -139,15 +117,13 @@ struct KernelChoices {
 template <class P>
 constexpr KernelChoices choose_kernels() {
   KernelChoices result;
-  constexpr bool kNarrowOnly =
-      narrow_only(accumulators_of<P>(), coda::detail::has_port_of<P>(PortKind::kPerElement));
   const auto add = [&](uint32_t given) {
+    const int states = row_state_registers<P>(given);
     const auto fits = [&](int tile) {
       const kernel::TileConfig config = kernel::kTileConfigs[tile];
-      return fits_tile(config, accumulators_of<P>(), staging_of<P>(config, given),
-                       row_state_registers<P>(given));
+      return fits_tile(config, accumulators_of<P>(), staging_of<P>(config, given), states);
     };
-    choose_tiles(combines_states<P>(), kNarrowOnly, fits,
+    choose_tiles(coda::detail::combines_states<P>(), states, fits,
                  [&](int tile) { result.choice[result.count++] = {tile, given}; });
   };
   constexpr uint32_t kDecided = decided_ports<P>();

@@ -27,36 +27,33 @@ TileFacts facts_of(int index, int accumulators, const Staging& staging) {
   const kernel::TileConfig tile = kernel::kTileConfigs[index];
   const int row_blocks = (tile.pingpong ? tile.rows : tile.rows / 2) / epilogue::kRowBlock;
   const int subs = row_blocks * (tile.columns / accumulators / tile.sub_columns);
-  const int vectors = (staging.vector_bytes + 15) / 16 * 16 + 2 * 4 * staging.column_bytes;
-  const epilogue::BufferSets sets =
-      epilogue::fit_sets(staging.input_set, staging.output_set, subs,
-                         (detail::free_bytes(tile) - vectors) / 1024 * 1024);
+  const epilogue::Room room = epilogue::fit_room(staging, subs, detail::free_bytes(tile));
+  const epilogue::BufferSets& sets = room.sets;
   const int stage = (tile.rows + tile.columns) * kernel::kBlockDepth * 2;
   const int buffers = sets.inputs * staging.input_set + sets.outputs * staging.output_set;
   const int barriers = 2 * tile.stages + 4 * (sets.inputs > 0 ? sets.inputs : 1) + 4;
   return {.tile = index,
-          .shared_bytes = tile.stages * stage + 2 * (buffers + vectors) + barriers * 8,
+          .shared_bytes = tile.stages * stage + 2 * (buffers + room.bytes()) + barriers * 8,
           .any_columns = row_blocks * tile.columns / 2 <= 128};
 }
 
-int row_state_registers(const ProgramView& program, const kernel::TileConfig& tile) {
+int row_state_registers(const ProgramView& program) {
   int result = 0;
-  for (const PortCost& cost : port_costs(program, tile)) result += cost.registers;
+  for (const PortCost& cost : port_costs(program, kernel::kTileConfigs[0]))
+    result += cost.registers;
   return result;
 }
 
 }  // namespace
 
 std::vector<TileFacts> choose_tiles(const ProgramView& program, bool combines_states) {
-  const bool tensors_in =
-      std::ranges::count(program.ports, PortKind::kPerElement, &PortView::kind) > 0;
+  const int states = row_state_registers(program);
   std::vector<TileFacts> result;
   detail::choose_tiles(
-      combines_states, detail::narrow_only(program.accumulators, tensors_in),
+      combines_states, states,
       [&](int index) {
         const kernel::TileConfig tile = kernel::kTileConfigs[index];
-        return detail::fits_tile(tile, program.accumulators, stage(program, tile),
-                                 row_state_registers(program, tile));
+        return detail::fits_tile(tile, program.accumulators, stage(program, tile), states);
       },
       [&](int index) {
         const kernel::TileConfig tile = kernel::kTileConfigs[index];

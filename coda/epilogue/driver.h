@@ -125,6 +125,9 @@ class Driver {
   CODA_DEVICE void run_chunk(const float (&accumulators)[K::kRegisters], RowStates<Program>& rows,
                              GroupSums& groups, uint32_t input, uint32_t output) {
     if constexpr (kChunk == K::kChunks / 2) give_back_halfway<kSub>();
+    if constexpr (K::kNarrows) {  // such tiles may end well before
+      if (thread_.column + kSub % K::kSubsAcross * K::kSubColumns >= thread_.columns_end) return;
+    }
     apply<kSub / K::kSubsAcross, kSub % K::kSubsAcross, kChunk>(accumulators, rows, groups, input,
                                                                 output);
   }

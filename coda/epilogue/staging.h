@@ -148,4 +148,20 @@ constexpr BufferSets fit_sets(int input_set, int output_set, int sub_tiles, int 
   return sets;
 }
 
+// What a consumer has of shared memory beside the stages.
+struct Room {
+  int vector_bytes = 0;
+  int column_bytes = 0;  // two turns of four warps
+  BufferSets sets;
+
+  constexpr int bytes() const { return vector_bytes + column_bytes; }  // but buffers
+};
+template <int kCount>
+constexpr Room fit_room(const StagingOf<kCount>& staging, int sub_tiles, int bytes) {
+  Room room{(staging.vector_bytes + 15) / 16 * 16, 2 * 4 * staging.column_bytes, {}};
+  room.sets = fit_sets(staging.input_set, staging.output_set, sub_tiles,
+                       (bytes - room.bytes()) / 1024 * 1024);
+  return room;
+}
+
 }  // namespace coda::epilogue

@@ -29,30 +29,29 @@ class Consumer {
 
   CODA_DEVICE void run(uint32_t cluster) {
     if (K::kPingpong && consumer_ == 1) hw::named_arrive(kTurnBarrier, 256);  // consumer 0 begins
-    const uint32_t step = K::kPingpong ? 2 * grid_.clusters : grid_.clusters;
     uint32_t turn = 0, before = 0;
     if constexpr (K::kSplits && K::kPingpong) {
       if (consumer_ == 1) before = blocks_of(cluster);
     }
-    for (uint32_t number = cluster + (K::kPingpong ? consumer_ * grid_.clusters : 0);
-         number < grid_.units; number += step, ++turn) {
+    const auto number_of = [&](uint32_t i) { return unit_number<K::kNarrows>(grid_, cluster, i); };
+    for (;; ++turn) {
+      const uint32_t i = own_unit<K>(consumer_, turn), number = number_of(i);
+      if (number >= grid_.units) break;
       const Unit unit = unit_at<K>(grid_, number);
-      if constexpr (!K::kSplits) {
-        before = (K::kPingpong ? 2 * turn + consumer_ : turn) * static_cast<uint32_t>(unit.blocks);
-      }
+      if constexpr (!K::kSplits) before = i * static_cast<uint32_t>(unit.blocks);
       Accumulators accumulators;
       const uint32_t inside = columns_inside(unit.tile);
+      const bool more = number_of(i + 1) < grid_.units;
       // The hand-over also keeps the parity waits unambiguous: all earlier blocks have arrived.
       // What the barrier's number depends on is there before it: afterwards the tensor cores wait.
       if constexpr (K::kPingpong) hw::named_sync(kTurnBarrier + consumer_ + (inside >> 31), 256);
-      const bool more = number + grid_.clusters < grid_.units;
       multiply_inside(accumulators, inside, unit.blocks, before, turn, more);
       bool finishes = true;
       if constexpr (K::kSplits) {
         before += blocks_of(number) + (K::kPingpong ? blocks_of(number + grid_.clusters) : 0);
         if (grid_.slices > 1) finishes = slices_.add(accumulators, unit);
       }
-      place(unit.tile);
+      place(unit_at<K>(grid_, number_of(i)).tile);
       if constexpr (K::kStaging.vector_bytes > 0) {
         hw::mbarrier_wait(barriers_ + (K::kVectorFull + consumer_) * 8, turn & 1);
       }
@@ -96,10 +95,8 @@ class Consumer {
     epilogue::EpilogueThread& thread = driver_.thread();
     thread.segment = place.segment();
     thread.half = grid_.half;
-    thread.row = place.row + static_cast<int>(rank_row<K>(rank_)) * K::kRows +
-                 (K::kPingpong ? 0 : static_cast<int>(consumer_) * K::kConsumerRows) +
-                 static_cast<int>(thread.warp) * 16;
-    thread.column = place.column + static_cast<int>(rank_column<K>(rank_)) * K::kColumns;
+    thread.row = first_row<K>(place, rank_, consumer_) + static_cast<int>(thread.warp) * 16;
+    thread.column = first_column<K>(place, rank_);
     thread.rows_end = grid_.rows.size[place.row_segment];
     thread.columns_end = grid_.columns.size[place.column_segment];
     thread.row_origin = grid_.rows.origin[place.row_segment];

@@ -23,8 +23,11 @@ struct Grid {
   int depth_blocks = 0;          // in all its segments
   uint32_t row_tiles = 0, column_tiles = 0, tiles = 0;
   uint32_t group = 1;  // tile rows that are walked together
-  bool turns = false;  // groups do not all begin at the first column
   uint32_t clusters = 0;
+  // Tiles of the last column, one in every tile row, that have less to multiply than the others and
+  // are handed out apart from them (walk.h). Clusters from first_short on have one of the others
+  // less than those before, for which made_up narrow ones make up.
+  uint32_t narrow = 0, first_short = 0, made_up = 0;
   // Units of work, which clusters take: tiles, or slices of their contraction.
   uint32_t units = 0, slices = 1;
   int slice_blocks = 0;
@@ -59,22 +62,23 @@ CODA_HD int find_segment(const Axis& axis, int& tile) {
 }
 
 // Groups of `group` tile rows, walked column by column; every other group from right to left, so
-// that what was last in L2 is used first. Every second group begins a column further on, where
-// `turns` says so: else the same clusters would have the narrow tiles of the last column each time,
-// run ahead of the others and read A by themselves.
+// that what was last in L2 is used first. Narrow tiles come after all others, row by row.
 CODA_HD TilePlace tile_place(const Grid& grid, uint32_t tile, int tile_rows, int tile_columns) {
-  const uint32_t per_group = grid.group * grid.column_tiles;
-  const uint32_t group = tile / per_group, within = tile - group * per_group;
-  const uint32_t first = group * grid.group;
-  const uint32_t left = grid.row_tiles - first, rows = left < grid.group ? left : grid.group;
-  const uint32_t across = within / rows;
-  int row = static_cast<int>(first + (within - across * rows));
-  uint32_t along = (group & 1) != 0 ? grid.column_tiles - 1 - across : across;
-  if (grid.turns) {
-    along += group / 2 % grid.column_tiles;
-    if (along >= grid.column_tiles) along -= grid.column_tiles;
+  const uint32_t columns = grid.column_tiles - (grid.narrow > 0 ? 1 : 0);
+  const uint32_t whole = grid.tiles - grid.narrow;
+  int row = 0, column = 0;
+  if (tile >= whole) {
+    row = static_cast<int>(tile - whole);
+    column = static_cast<int>(columns);
+  } else {
+    const uint32_t per_group = grid.group * columns;
+    const uint32_t group = tile / per_group, within = tile - group * per_group;
+    const uint32_t first = group * grid.group;
+    const uint32_t left = grid.row_tiles - first, rows = left < grid.group ? left : grid.group;
+    const uint32_t across = within / rows;
+    row = static_cast<int>(first + (within - across * rows));
+    column = static_cast<int>((group & 1) != 0 ? columns - 1 - across : across);
   }
-  int column = static_cast<int>(along);
   TilePlace place;
   place.row_segment = find_segment(grid.rows, row);
   place.column_segment = find_segment(grid.columns, column);

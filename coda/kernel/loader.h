@@ -12,38 +12,40 @@ class Loader {
  public:
   CODA_DEVICE Loader(const Arguments<typename K::Program>& arguments, uint32_t shared,
                      uint32_t rank, uint32_t consumer)
-      : arguments_(arguments),
-        barriers_(shared + K::kOffsetBarriers),
-        inputs_(shared + K::kOffsetEpilogue + consumer * K::kEpilogueBytes),
-        vectors_(shared + K::kOffsetVectors + consumer * K::kVectorBytes),
-        rank_(rank),
-        consumer_(consumer),
-        lane_(hw::lane()) {}
+      : arguments_(arguments), shared_(shared), rank_(rank), consumer_(consumer) {}
 
   CODA_DEVICE void run(uint32_t cluster) {
     const Grid& grid = arguments_.grid;
-    const uint32_t step = K::kPingpong ? 2 * grid.clusters : grid.clusters;
-    uint32_t turn = 0;
-    for (uint32_t number = cluster + (K::kPingpong ? consumer_ * grid.clusters : 0);
-         number < grid.units; number += step, ++turn) {
-      const uint32_t tile = unit_at<K>(grid, number).tile;
+    for (uint32_t turn = 0;; ++turn) {
+      const uint32_t number = unit_number<K::kNarrows>(grid, cluster, own_unit<K>(consumer_, turn));
+      if (number >= grid.units) break;
       const TilePlace place =
-          tile_place(grid, tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
-      const int row = place.row + static_cast<int>(rank_row<K>(rank_)) * K::kRows +
-                      (K::kPingpong ? 0 : static_cast<int>(consumer_) * K::kConsumerRows);
-      const int column = place.column + static_cast<int>(rank_column<K>(rank_)) * K::kColumns;
+          tile_place(grid, unit_at<K>(grid, number).tile, K::kClusterRows * K::kRows,
+                     K::kClusterColumns * K::kColumns);
+      const int row = first_row<K>(place, rank_, consumer_), column = first_column<K>(place, rank_);
       if constexpr (K::kStaging.vector_bytes > 0) load_vectors(place, row, column, turn);
       if constexpr (K::kStaging.inputs > 0) {
-        if (lane_ == 0) load_tiles(place, row, column, turn);
+        if (hw::lane_again() == 0) load_tiles(place, row, column, turn);
         hw::warp_sync();
       }
     }
   }
 
  private:
+  // Few registers are a feeding warp's: what follows from others is worked out where it is used.
+  CODA_DEVICE uint32_t barrier(uint32_t number) const {
+    return shared_ + K::kOffsetBarriers + number * 8;
+  }
+  CODA_DEVICE uint32_t inputs() const {
+    return shared_ + K::kOffsetEpilogue + consumer_ * K::kEpilogueBytes;
+  }
+  CODA_DEVICE uint32_t vectors() const {
+    return shared_ + K::kOffsetVectors + consumer_ * K::kVectorBytes;
+  }
+
   CODA_DEVICE void load_vectors(const TilePlace& place, int row, int column, uint32_t turn) {
     const Grid& grid = arguments_.grid;
-    hw::mbarrier_wait(barriers_ + (K::kVectorEmpty + consumer_) * 8, (turn & 1) ^ 1);
+    hw::mbarrier_wait(barrier(K::kVectorEmpty + consumer_), (turn & 1) ^ 1);
     const int rows = grid.rows.size[place.row_segment] - row;
     const int columns = grid.columns.size[place.column_segment] - column;
     for_each_port(arguments_.program, [&](const auto& port, auto index) {
@@ -60,18 +62,23 @@ class Loader {
         const int count = kAlongRows ? rows : columns;
         constexpr int kLength = kAlongRows ? K::kConsumerRows : K::kColumns;
         const auto& view = port.view[P::kSegments > 1 ? place.segment() : 0];
+        if constexpr (P::kKind == PortKind::kPerRowFrom && kLength == 4 * 32) {
+          if (count >= kLength && comes_in_fours(view, first)) {
+            return finish_fours(port, view, first, vectors() + kOffset);
+          }
+        }
         CODA_UNROLL
         for (int h = 0; h < (P::kPaired ? 2 : 1); ++h) {
           CODA_NO_UNROLL
-          for (int i = static_cast<int>(lane_); i < kLength; i += 32) {
+          for (int i = static_cast<int>(hw::lane_again()); i < kLength; i += 32) {
             uint32_t value = 0;
             if (i < count) value = element(port, view, index_of<P>(first + i, h));
-            hw::store_shared(vectors_ + kOffset + (h * kLength + i) * 4, value);
+            hw::store_shared(vectors() + kOffset + (h * kLength + i) * 4, value);
           }
         }
       }
     });
-    hw::mbarrier_arrive(barriers_ + (K::kVectorFull + consumer_) * 8);
+    hw::mbarrier_arrive(barrier(K::kVectorFull + consumer_));
   }
 
   // Where a segment begins in a port: a port in several segments has a view of each.
@@ -121,6 +128,50 @@ class Loader {
     }
   }
 
+  // Partials of four neighbouring rows at a time: as few loads as there are in flight, they bring
+  // four times as much.
+  struct alignas(16) Four {
+    float row[4];
+  };
+  template <class View>
+  static CODA_DEVICE bool comes_in_fours(const View& view, int64_t first) {
+    return sizeof(*view.data) == 4 && view.ld % 4 == 0 &&
+           reinterpret_cast<uintptr_t>(view.data + first) % 16 == 0;
+  }
+  template <class P, class View>
+  CODA_DEVICE void finish_fours(const P& port, const View& view, int64_t first, uint32_t to) {
+    using Reduction = typename P::Finish::Reduction;
+    if constexpr (sizeof(typename P::State) == 4) {
+      constexpr int kAhead = 3;
+      float state[4];
+      CODA_UNROLL
+      for (int r = 0; r < 4; ++r) state[r] = Reduction::template identity<float>();
+      const auto* from = view.data + first + 4 * hw::lane_again();
+      const auto add = [&](const Four& more) {
+        CODA_UNROLL
+        for (int r = 0; r < 4; ++r) state[r] = Reduction::combine(state[r], more.row[r]);
+      };
+      int left = static_cast<int>(view.rows);
+      CODA_NO_UNROLL
+      for (; left >= kAhead; left -= kAhead) {
+        Four ahead[kAhead];
+        CODA_UNROLL
+        for (int n = 0; n < kAhead; ++n, from += view.ld) {
+          ahead[n] = *reinterpret_cast<const Four*>(from);
+        }
+        CODA_UNROLL
+        for (int n = 0; n < kAhead; ++n) add(ahead[n]);
+      }
+      CODA_NO_UNROLL
+      for (; left > 0; --left, from += view.ld) add(*reinterpret_cast<const Four*>(from));
+      CODA_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        hw::store_shared(to + (4 * hw::lane_again() + r) * 4,
+                         stdlib::bit_cast<uint32_t>(port.finish.finish(state[r])));
+      }
+    }
+  }
+
   // A sub-tile that has to wait for a buffer waits in L2 at least: the next one of each buffer, not
   // all at once, which would hold up the mainloop.
   CODA_DEVICE void load_tiles(const TilePlace& place, int row, int column, uint32_t turn) {
@@ -129,11 +180,11 @@ class Loader {
       const uint32_t use = turn * K::kSubs + static_cast<uint32_t>(s);
       const uint32_t set = use % K::kInputSets, phase = use / K::kInputSets & 1;
       const uint32_t number = consumer_ * K::kInputSets + set;
-      const uint32_t full = barriers_ + (K::kInputFull + number) * 8;
-      hw::mbarrier_wait(barriers_ + (K::kInputEmpty + number) * 8, phase ^ 1);
+      const uint32_t full = barrier(K::kInputFull + number);
+      hw::mbarrier_wait(barrier(K::kInputEmpty + number), phase ^ 1);
       hw::mbarrier_arrive_expect(full, K::kStaging.input_bytes);
       for_each_input([&](const hw::TensorMap* maps, int offset) {
-        hw::tma_load(inputs_ + set * K::kStaging.input_set + offset, maps + place.segment(), full,
+        hw::tma_load(inputs() + set * K::kStaging.input_set + offset, maps + place.segment(), full,
                      column + s % K::kSubsAcross * K::kSubColumns, row + s / K::kSubsAcross * 64);
       });
       if (s + K::kInputSets < K::kSubs) prefetch(place, row, column, s + K::kInputSets);
@@ -160,7 +211,7 @@ class Loader {
   }
 
   const Arguments<typename K::Program>& arguments_;
-  uint32_t barriers_, inputs_, vectors_, rank_, consumer_, lane_;
+  uint32_t shared_, rank_, consumer_;
 };
 
 }  // namespace CODA_TARGET

@@ -15,6 +15,17 @@ CODA_DEVICE uint32_t rank_column(uint32_t rank) {
   return K::kClusterColumns > 1 ? rank / K::kClusterRows : 0;
 }
 
+// Where a block's part of a tile begins; rows: those of a consumer.
+template <class K>
+CODA_DEVICE int first_row(const TilePlace& place, uint32_t rank, uint32_t consumer) {
+  return place.row + static_cast<int>(rank_row<K>(rank)) * K::kRows +
+         (K::kPingpong ? 0 : static_cast<int>(consumer) * K::kConsumerRows);
+}
+template <class K>
+CODA_DEVICE int first_column(const TilePlace& place, uint32_t rank) {
+  return place.column + static_cast<int>(rank_column<K>(rank)) * K::kColumns;
+}
+
 template <class K>
 class Producer {
  public:
@@ -22,13 +33,13 @@ class Producer {
                        uint32_t rank)
       : arguments_(arguments),
         shared_(shared),
-        barriers_(shared + K::kOffsetBarriers),
         rank_row_(rank_row<K>(rank)),
         rank_column_(rank_column<K>(rank)) {}
 
   CODA_DEVICE void run(uint32_t cluster) {
     const Grid& grid = arguments_.grid;
-    for (uint32_t number = cluster; number < grid.units; number += grid.clusters) {
+    for (uint32_t i = 0, number; (number = unit_number<K::kNarrows>(grid, cluster, i)) < grid.units;
+         ++i) {
       const Unit unit = unit_at<K>(grid, number);
       const TilePlace place =
           tile_place(grid, unit.tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
@@ -64,8 +75,9 @@ class Producer {
   }
 
   CODA_DEVICE void fill(const hw::TensorMap* map_a, int segment_b, int row, int column, int k) {
-    const uint32_t full = barriers_ + (K::kFull + stage_) * 8;
-    hw::mbarrier_wait(barriers_ + (K::kEmpty + stage_) * 8, phase_ ^ 1);
+    const uint32_t barriers = shared_ + K::kOffsetBarriers;
+    const uint32_t full = barriers + (K::kFull + stage_) * 8;
+    hw::mbarrier_wait(barriers + (K::kEmpty + stage_) * 8, phase_ ^ 1);
     hw::mbarrier_arrive_expect(full, K::kStageBytes);
     load_a(map_a, full, row, k);
     load_b(segment_b, full, column, k);
@@ -162,7 +174,7 @@ class Producer {
   }
 
   const Arguments<typename K::Program>& arguments_;
-  uint32_t shared_, barriers_, rank_row_, rank_column_;
+  uint32_t shared_, rank_row_, rank_column_;
   uint32_t stage_ = 0, phase_ = 0;
   int in_half_ = 0;  // where a tile begins in a half of a head
 };

@@ -6,6 +6,7 @@
 // nothing but the buffers of the epilogue's inputs, which every warp gives back for itself.
 #pragma once
 #include "coda/kernel/arguments.h"
+#include "coda/kernel/walk.h"
 
 namespace coda::kernel {
 inline namespace CODA_TARGET {
@@ -16,6 +17,12 @@ struct Unit {
   uint32_t slice;
   int first, blocks;
 };
+
+// Which of its block's units a consumer has at a turn.
+template <class K>
+CODA_DEVICE uint32_t own_unit(uint32_t consumer, uint32_t turn) {
+  return K::kPingpong ? 2 * turn + consumer : turn;
+}
 
 // Slice by slice: tiles that run at the same time then share A and B in L2.
 template <class K>

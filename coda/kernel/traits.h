@@ -74,7 +74,10 @@ struct KernelTraits {
   static constexpr bool kWholeEights = !kAnyColumns && kStaging.stores_halves;
   // Values of five tensors or of two accumulators at a time want registers as accumulators do.
   static constexpr bool kHeavy = kStaging.element_bytes > 8;
-  static constexpr int kMostChunk = kMany && (kHeavy || kHalves) ? 8 : (kMany || kHeavy ? 16 : 32);
+  static constexpr int kMostChunk = detail::combines_states<Program>() ? 16
+                                    : kMany && (kHeavy || kHalves)     ? 8
+                                    : kMany || kHeavy                  ? 16
+                                                                       : 32;
   static constexpr int kChunk = epilogue::chunk_of(kSubColumns, kMostChunk);
   static constexpr int kChunks = kSubColumns / kChunk;
   static constexpr bool kReducesRows = kStaging.reduces_rows;
@@ -82,17 +85,11 @@ struct KernelTraits {
   static_assert(!kReducesRows || kColumns % 64 == 0,
                 "coda: a reducing program needs whole partials");
 
-  static constexpr int round_up(int value, int multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-  }
-  static constexpr int kVectorBytes = round_up(kStaging.vector_bytes, 16);
-  static constexpr int kColumnBytes = 2 * 4 * kStaging.column_bytes;  // two turns of four warps
   static constexpr int kBarrierBytes = 512;
-  static constexpr int kFreeBytes =
-      (kSharedMemoryLimit - kStages * kStageBytes - kBarrierBytes) / 2 - kVectorBytes -
-      kColumnBytes;
-  static constexpr epilogue::BufferSets kSets =
-      epilogue::fit_sets(kStaging.input_set, kStaging.output_set, kSubs, kFreeBytes / 1024 * 1024);
+  static constexpr epilogue::Room kRoom = epilogue::fit_room(
+      kStaging, kSubs, (kSharedMemoryLimit - kStages * kStageBytes - kBarrierBytes) / 2);
+  static constexpr int kVectorBytes = kRoom.vector_bytes, kColumnBytes = kRoom.column_bytes;
+  static constexpr epilogue::BufferSets kSets = kRoom.sets;
   static_assert(kSets.inputs >= 0, "coda: the epilogue's buffers do not fit beside the stages");
   static constexpr int kInputSets = kSets.inputs > 0 ? kSets.inputs : 1;
   static constexpr int kOutputSets = kSets.outputs > 0 ? kSets.outputs : 1;
@@ -129,10 +126,13 @@ struct KernelTraits {
   static constexpr int kPartFloats = 32 * kRowBlocks * kRegisters;
   static_assert(!kSplits || !kReducesColumns,
                 "coda: warps that reduce columns together cannot finish slices one by one");
-  // Beside 192 accumulators every register counts; but the boxes of a rows-major operand, and
-  // finishing partials, take the feeding warps more than 24.
+  // Beside 192 accumulators every register counts; but the boxes of a rows-major operand, finishing
+  // partials, and vectors and tiles next to two operands B take the feeding warps more than 24.
+  static constexpr bool kFeedsMuch =
+      kStaging.finishes_rows ||
+      (kAccumulators == 2 && kStaging.inputs > 0 && kStaging.vector_bytes > 0);
   static constexpr bool kLeanFeeder =
-      kMany && kA == OperandMajor::kContraction && kB == kA && !kStaging.finishes_rows;
+      kMany && kA == OperandMajor::kContraction && kB == kA && !kFeedsMuch;
   static constexpr int kFeederRegisters = kLeanFeeder ? 24 : 40;
   static constexpr int kConsumerRegisters = kLeanFeeder ? 240 : 232;
 };

@@ -27,13 +27,17 @@ kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
   return axis;
 }
 
-// Whether some tiles have less to multiply, and a cluster meets them often enough to run ahead of
-// the others: a group is walked in two rounds of tiles at most.
-bool turns(const kernel::Grid& grid, const kernel::TileConfig& config, int accumulators) {
-  if (!kernel::narrows(config, accumulators)) return false;
-  if (grid.column_tiles * grid.group > 2 * grid.clusters) return false;
-  return std::any_of(grid.columns.size, grid.columns.size + grid.columns.segments,
-                     [&](int size) { return size % config.columns != 0; });
+// Sets apart the tiles of the last column where they have less to multiply. Each costs as much of a
+// whole one as it has columns, and A's part besides: two of 64 columns in 192, or one of 128, are
+// about a whole one.
+void set_narrow_apart(kernel::Grid& grid, const kernel::TileConfig& config, int accumulators) {
+  if (!kernel::narrows(config, accumulators) || grid.slices > 1) return;
+  if (grid.columns.segments > 1 || grid.column_tiles < 2) return;
+  const int inside = (grid.columns.size[0] % config.columns + 63) / 64 * 64;
+  if (inside == 0 || inside >= config.columns) return;
+  grid.narrow = grid.row_tiles;
+  grid.first_short = (grid.tiles - grid.narrow) % grid.clusters;
+  grid.made_up = (grid.clusters - grid.first_short) * (3 * inside <= config.columns ? 2 : 1);
 }
 
 // The tiles in flight form a patch of `group` rows: the one that touches the least of A and B.
@@ -83,7 +87,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.units = grid.tiles * grid.slices;
   grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
-  grid.turns = turns(grid, config, accumulators);
+  set_narrow_apart(grid, config, accumulators);
   return grid;
 }
 

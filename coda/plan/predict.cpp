@@ -57,6 +57,18 @@ struct TileCost {
   }
 };
 
+// Whole tiles that the cluster with the most to do has, and narrow ones, of which each counts as
+// `share` of a whole one (kernel/walk.h).
+double longest_walk(const kernel::Grid& grid, double share) {
+  const uint32_t clusters = std::max(grid.clusters, 1u), whole = grid.tiles - grid.narrow;
+  const uint32_t each = whole / clusters, longer = whole % clusters, shorter = clusters - longer;
+  const auto turns = [](uint32_t tiles, uint32_t takers) { return (tiles + takers - 1) / takers; };
+  const uint32_t made_up = std::min(grid.narrow, grid.made_up), rest = grid.narrow - made_up;
+  const double longest = longer > 0 ? each + 1 + share * turns(rest, clusters) : 0;
+  const uint32_t also = rest > longer ? turns(rest - longer, clusters) : 0;
+  return std::max(longest, each + share * (turns(made_up, shorter) + also));
+}
+
 }  // namespace
 
 double predict_clocks(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
@@ -85,14 +97,11 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
         kTileClocks + elements / (tile.pingpong ? 1 : 2) * kPortClocks * work};
   };
   const TileCost whole = cost(tile.columns);
-  double per_tile = whole.clocks(tile.pingpong);
-  // A cluster has about as many ragged tiles as any other.
+  const double per_tile = whole.clocks(tile.pingpong);
   const auto inside = static_cast<int>(problem.N() % tile.columns + 63) / 64 * 64;
-  if (kernel::narrows(tile, kernel.accumulators) && inside > 0) {
-    const double ragged = cost(inside).clocks(tile.pingpong);
-    per_tile -= (per_tile - ragged) / grid.column_tiles;
-  }
-  const double compute = kStartClocks + waves * per_tile + (tile.pingpong ? whole.epilogue : 0);
+  const double narrow = cost(inside).clocks(tile.pingpong);
+  const double compute = kStartClocks + longest_walk(grid, narrow / per_tile) * per_tile +
+                         (tile.pingpong ? whole.epilogue : 0);
 
   const double outputs = static_cast<double>(problem.M()) * static_cast<double>(problem.N());
   const double inputs =

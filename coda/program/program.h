@@ -105,6 +105,22 @@ constexpr uint32_t vector_ports() {
   return result;
 }
 
+// Whether row partials that any tile can hold combine several states at a time. Rounding depends on
+// how many, so all tiles then show the program as many columns.
+template <class P>
+constexpr bool combines_states() {
+  bool result = false;
+  P program{};
+  for_each_port(program, [&](const auto& port, auto) {
+    using PortType = stdlib::remove_cvref_t<decltype(port)>;
+    if constexpr (PortType::kKind == PortKind::kRowReduce) {
+      result = result ||
+               (PortType::kWidth == kPartialWidth && CombinesAll<typename PortType::Reduction>);
+    }
+  });
+  return result;
+}
+
 template <class P>
 constexpr bool has_port_of(PortKind kind) {
   P program{};

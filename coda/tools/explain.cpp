@@ -24,16 +24,17 @@ Problem problem_of(const trace::TrafficShape& shape, const ProgramView& program)
   return problem;
 }
 
-// Those compiled for the operand and what is given; without any, every tile.
+// Those compiled for the operand, its heads and what is given; without any, every tile.
 std::vector<plan::KernelEntry> candidates(std::span<const plan::KernelEntry> kernels,
-                                          const ProgramView& program) {
+                                          const ProgramView& program, const Problem& problem) {
   std::vector<plan::KernelEntry> result;
   uint32_t given = 0;
   for (size_t i = 0; i < program.ports.size(); ++i) {
     if (program.ports[i].optional && program.ports[i].given) given |= 1u << i;
   }
   for (const plan::KernelEntry& kernel : kernels) {
-    if (((kernel.given ^ given) & ~kernel.either) == 0) result.push_back(kernel);
+    const bool heads = !kernel.halves || plan::takes_half(kernel, problem.head_dim / 2);
+    if (heads && ((kernel.given ^ given) & ~kernel.either) == 0) result.push_back(kernel);
   }
   if (!result.empty()) return result;
   for (const kernel::TileConfig& tile : kernel::kTileConfigs) {
@@ -147,7 +148,8 @@ Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kerne
   result.roofline_seconds = std::max(traffic.gemm_flops / gpu.peak_flops,
                                      traffic.fused_bytes / gpu.memory_bytes_per_second);
 
-  const Choice choice = fastest(candidates(kernels, program), program, problem, gpu, regime);
+  const Choice choice =
+      fastest(candidates(kernels, program, problem), program, problem, gpu, regime);
   const kernel::TileConfig& tile = choice.kernel.config;
   result.config = tile;
   result.tile = plan::config_name(tile);
@@ -162,7 +164,7 @@ Explanation explain(trace::Graph graph, std::span<const plan::KernelEntry> kerne
 
   // Beside it: the same GEMM alone, then its operators, limited by memory.
   const ProgramView bare = plain(program, shape.operand_bytes);
-  result.gemm_seconds = fastest(candidates({}, bare), bare, problem, gpu, regime).seconds;
+  result.gemm_seconds = fastest(candidates({}, bare, problem), bare, problem, gpu, regime).seconds;
   const double stored = static_cast<double>(shape.M) * static_cast<double>(shape.N) *
                         program.accumulators * static_cast<double>(shape.operand_bytes);
   const double bandwidth = plan::kMemoryBytesPerSecond * gpu.memory_bytes_per_second /

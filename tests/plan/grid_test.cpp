@@ -6,9 +6,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <tuple>
 #include <vector>
+
+#include "coda/kernel/walk.h"
 
 namespace coda::plan {
 namespace {
@@ -33,6 +36,16 @@ Problem draw_problem() {
   return problem;
 }
 
+std::vector<uint32_t> units_of(const kernel::Grid& grid, uint32_t cluster) {
+  std::vector<uint32_t> units;
+  for (uint32_t i = 0;; ++i) {
+    const uint32_t number = grid.narrow > 0 ? kernel::unit_number<true>(grid, cluster, i)
+                                            : kernel::unit_number<false>(grid, cluster, i);
+    if (number >= grid.units) return units;
+    units.push_back(number);
+  }
+}
+
 RC_GTEST_PROP(Grid, VisitsEveryTileOnce, ()) {
   const Problem problem = draw_problem();
   const auto& config = *rc::gen::elementOf(
@@ -45,7 +58,8 @@ RC_GTEST_PROP(Grid, VisitsEveryTileOnce, ()) {
   std::set<std::tuple<int, int, int, int>> seen;
   uint32_t visits = 0;
   for (uint32_t cluster = 0; cluster < grid.clusters; ++cluster) {
-    for (uint32_t t = cluster; t < grid.tiles; t += grid.clusters, ++visits) {
+    for (const uint32_t t : units_of(grid, cluster)) {
+      ++visits;
       const kernel::TilePlace place = kernel::tile_place(grid, t, tile.rows, tile.columns);
       RC_ASSERT(place.row >= 0 && place.row % tile.rows == 0);
       RC_ASSERT(place.row < problem.rows.size(place.row_segment));
@@ -98,6 +112,53 @@ TEST(Grid, PartialsBeginAnewWithEverySegment) {
   EXPECT_EQ(grid.columns.wide_partial[1], 1);
   EXPECT_EQ(grid.columns.origin[2], 65);
   EXPECT_EQ(grid.column_tiles, 1u + 0u + 2u);
+}
+
+// At N = 2048, 4096, 5632, 8192, 11008: 64 narrow tiles of 128, 64, 64, 128, 64 columns and as many
+// whole ones as 66 clusters cannot divide. None has more to do than it must.
+TEST(Grid, NarrowTilesGoWhereWholeOnesAreMissing) {
+  constexpr struct {
+    int64_t N;
+    double most;
+  } kCases[] = {{2048, 10 + 2 / 3.0}, {4096, 21}, {5632, 29}, {8192, 41 + 2 / 3.0}, {11008, 56}};
+  for (const auto& [N, most] : kCases) {
+    Problem problem;
+    problem.rows = {1, {0, 16384}};
+    problem.columns = {1, {0, N}};
+    problem.contraction = {1, {0, 4096}};
+    const kernel::Grid grid = make_grid(problem, kTileConfigs[2], 1, 66);
+    EXPECT_EQ(grid.narrow, 64u);
+    const double share = static_cast<double>(N % 192) / 192;
+    double longest = 0;
+    for (uint32_t cluster = 0; cluster < grid.clusters; ++cluster) {
+      double work = 0;
+      for (const uint32_t t : units_of(grid, cluster)) {
+        work += t < grid.tiles - grid.narrow ? 1 : share;
+      }
+      longest = std::max(longest, work);
+    }
+    EXPECT_LE(longest, most + 1e-9) << N;
+  }
+}
+
+// A narrow tile is taken while its rows of A are: at most two groups of tile rows away.
+TEST(Grid, NarrowTilesAreTakenWithTheirRows) {
+  Problem problem;
+  problem.rows = {1, {0, 16384}};
+  problem.columns = {1, {0, 4096}};
+  problem.contraction = {1, {0, 4096}};
+  const kernel::Grid grid = make_grid(problem, kTileConfigs[2], 1, 66);
+  const ClusterTile tile = cluster_tile(kTileConfigs[2], 1);
+  const auto row_of = [&](uint32_t t) {
+    return kernel::tile_place(grid, t, tile.rows, tile.columns).row / tile.rows;
+  };
+  for (uint32_t cluster = 0; cluster < grid.clusters; ++cluster) {
+    const std::vector<uint32_t> units = units_of(grid, cluster);
+    for (size_t i = 1; i < units.size(); ++i) {
+      EXPECT_LE(std::abs(row_of(units[i]) - row_of(units[i - 1])),
+                2 * static_cast<int>(grid.group));
+    }
+  }
 }
 
 // Tiles taken at the same time are neighbours: 64 of them touch few rows of A and B.
