@@ -59,8 +59,10 @@ CODA_DEVICE void close_columns(const Program& program, const EpilogueThread& thr
       using State = typename P::State;
       const auto& view = port.view[0];
       const int64_t part = thread.column_partial + first_row / 64;
+      const int left = thread.columns_end - thread.column;
+      const int columns = left < K::kColumns ? left : K::kColumns;  // beyond there are no states
       CODA_NO_UNROLL
-      for (int c = static_cast<int>(thread.warp * 32 + thread.lane); c < K::kColumns; c += 128) {
+      for (int c = static_cast<int>(thread.warp * 32 + thread.lane); c < columns; c += 128) {
         auto state = P::Reduction::template identity<float>();
         CODA_UNROLL
         for (uint32_t w = 0; w < 4; ++w) {
@@ -73,7 +75,7 @@ CODA_DEVICE void close_columns(const Program& program, const EpilogueThread& thr
           });
           state = P::Reduction::combine(state, more);
         }
-        if (first_row < thread.rows_end && thread.column + c < thread.columns_end) {
+        if (first_row < thread.rows_end) {
           view.data[part * view.ld + thread.column_origin + thread.column + c] = state;
         }
       }
