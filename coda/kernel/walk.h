@@ -2,8 +2,8 @@
 //
 // Narrow tiles would upset this: clusters that meet them run ahead and stand idle in the end. So
 // they are handed out apart. Clusters that get one whole tile less take as many as make up for it,
-// all clusters in turn the rest, each when the walk comes to the rows it belongs to, whose part of A
-// is in L2 then.
+// all clusters in turn the rest, each when the walk comes to the rows that it is of, whose part of
+// A is in L2 then.
 #pragma once
 #include "coda/kernel/grid.h"
 
@@ -30,7 +30,7 @@ CODA_HD uint32_t unit_number(const Grid& grid, uint32_t cluster, uint32_t i) {
   if constexpr (kNarrows) {
     const uint32_t whole = grid.units - grid.narrow;
     uint32_t narrow = detail::first_narrow(grid, cluster);
-    // The unit is a narrow tile, or comes before the next one; else one whole tile less comes first.
+    // The unit is a narrow tile, or comes before the next one; else a whole tile less comes first.
     for (uint32_t before = 0; narrow < grid.narrow; ++before) {
       const uint32_t turn = narrow * (grid.column_tiles - 1);
       if (number < turn) break;
