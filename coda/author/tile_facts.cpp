@@ -39,8 +39,8 @@ TileFacts facts_of(int index, int accumulators, const Staging& staging) {
 
 int row_state_registers(const ProgramView& program) {
   int result = 0;
-  for (const PortCost& cost : port_costs(program, kernel::kTileConfigs[0]))
-    result += cost.registers;
+  constexpr kernel::TileConfig kAny = kernel::kTileConfigs[0];  // registers are the same on all
+  for (const PortCost& cost : port_costs(program, kAny)) result += cost.registers;
   return result;
 }
 

@@ -36,6 +36,15 @@ Problem draw_problem() {
   return problem;
 }
 
+// 16384 rows, and nothing in segments.
+Problem whole_problem(int64_t N, int64_t K) {
+  Problem problem;
+  problem.rows = {1, {0, 16384}};
+  problem.columns = {1, {0, N}};
+  problem.contraction = {1, {0, K}};
+  return problem;
+}
+
 std::vector<uint32_t> units_of(const kernel::Grid& grid, uint32_t cluster) {
   std::vector<uint32_t> units;
   for (uint32_t i = 0;; ++i) {
@@ -122,10 +131,7 @@ TEST(Grid, NarrowTilesGoWhereWholeOnesAreMissing) {
     double most;
   } kCases[] = {{2048, 10 + 2 / 3.0}, {4096, 21}, {5632, 29}, {8192, 41 + 2 / 3.0}, {11008, 56}};
   for (const auto& [N, most] : kCases) {
-    Problem problem;
-    problem.rows = {1, {0, 16384}};
-    problem.columns = {1, {0, N}};
-    problem.contraction = {1, {0, 4096}};
+    const Problem problem = whole_problem(N, 4096);
     const kernel::Grid grid = make_grid(problem, kTileConfigs[2], 1, 66);
     EXPECT_EQ(grid.narrow, 64u);
     const double share = static_cast<double>(N % 192) / 192;
@@ -143,10 +149,7 @@ TEST(Grid, NarrowTilesGoWhereWholeOnesAreMissing) {
 
 // A narrow tile is taken while its rows of A are: at most two groups of tile rows away.
 TEST(Grid, NarrowTilesAreTakenWithTheirRows) {
-  Problem problem;
-  problem.rows = {1, {0, 16384}};
-  problem.columns = {1, {0, 4096}};
-  problem.contraction = {1, {0, 4096}};
+  const Problem problem = whole_problem(4096, 4096);
   const kernel::Grid grid = make_grid(problem, kTileConfigs[2], 1, 66);
   const ClusterTile tile = cluster_tile(kTileConfigs[2], 1);
   const auto row_of = [&](uint32_t t) {
@@ -163,10 +166,7 @@ TEST(Grid, NarrowTilesAreTakenWithTheirRows) {
 
 // Tiles taken at the same time are neighbours: 64 of them touch few rows of A and B.
 TEST(Grid, TilesInFlightFormAPatch) {
-  Problem problem;
-  problem.rows = {1, {0, 16384}};
-  problem.columns = {1, {0, 8192}};
-  problem.contraction = {1, {0, 8192}};
+  const Problem problem = whole_problem(8192, 8192);
   const kernel::Grid grid = make_grid(problem, kTileConfigs[0], 1, 66);
   const ClusterTile tile = cluster_tile(kTileConfigs[0], 1);
   std::set<int> rows, columns;
