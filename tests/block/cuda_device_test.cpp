@@ -8,22 +8,6 @@
 namespace coda::block {
 namespace {
 
-checkpoint::ModelConfig small(checkpoint::Family family, bool tied) {
-  checkpoint::ModelConfig config;
-  config.family = family;
-  config.hidden_size = 128;
-  config.intermediate_size = 192;
-  config.num_hidden_layers = 1;
-  config.num_attention_heads = 2;
-  config.num_key_value_heads = config.is_gpt2() ? 2 : 1;
-  config.head_dim = 64;
-  config.vocab_size = config.is_gpt2() ? 61 : 64;
-  config.max_position_embeddings = 64;
-  config.activation = config.is_gpt2() ? "gelu_new" : "silu";
-  config.tie_word_embeddings = tied;
-  return config;
-}
-
 TEST(CudaDevice, SaysWhatIsMissing) {
   try {
     const auto device = make_cuda_device();
@@ -44,6 +28,22 @@ TEST(CudaDevice, SaysWhatIsMissing) {
 }
 
 #if defined(CODA_HAS_CUDA)
+checkpoint::ModelConfig small(checkpoint::Family family, bool tied) {
+  checkpoint::ModelConfig config;
+  config.family = family;
+  config.hidden_size = 128;
+  config.intermediate_size = 192;
+  config.num_hidden_layers = 1;
+  config.num_attention_heads = 2;
+  config.num_key_value_heads = config.is_gpt2() ? 2 : 1;
+  config.head_dim = 64;
+  config.vocab_size = config.is_gpt2() ? 61 : 64;
+  config.max_position_embeddings = 64;
+  config.activation = config.is_gpt2() ? "gelu_new" : "silu";
+  config.tie_word_embeddings = tied;
+  return config;
+}
+
 // Every call that a bf16 model makes has kernels, for every family and policy.
 TEST(CudaDevice, HasKernelsForEveryNode) {
   using checkpoint::Family;
