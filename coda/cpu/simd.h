@@ -257,7 +257,8 @@ struct RowLayout {
   static CODA_HD B apply(op::Less, F a, F b) { return simd::hn::Lt(a, b); }
   static CODA_HD B apply(op::LessEqual, F a, F b) { return simd::hn::Le(a, b); }
   static CODA_HD B apply(op::Equal, F a, F b) { return simd::hn::Eq(a, b); }
-  static CODA_HD B apply(op::NotEqual, F a, F b) { return simd::hn::Ne(a, b); }
+  // Highway's Ne is false of NaNs on x86.
+  static CODA_HD B apply(op::NotEqual, F a, F b) { return simd::hn::Not(simd::hn::Eq(a, b)); }
   static CODA_HD F apply(op::Select, B condition, F a, F b) {
     return simd::hn::IfThenElse(condition, a, b);
   }

@@ -16,10 +16,9 @@ CODA_DEVICE void read_table(const Matrix<const T>& table, const int32_t (&rows)[
   CODA_UNROLL
   for (int n = 0; n < kLanes; n += 2) {
     const int32_t row = rows[n / 2 % 2];
-    uint32_t word = kNans;
-    if (row >= 0 && row < table.rows) {
-      word = *reinterpret_cast<const uint32_t*>(table.data + row * table.ld + column + n / 4 * 8);
-    }
+    const uint64_t ahead = static_cast<uint64_t>(row * table.ld + column + n / 4 * 8) * sizeof(T);
+    const uint64_t from = reinterpret_cast<uint64_t>(table.data) + ahead;
+    const uint32_t word = hw::load_global_if(row >= 0 && row < table.rows, from, kNans);
     hw::template unpack<T>(word, value[n], value[n + 1]);
   }
 }

@@ -16,12 +16,20 @@ struct EpilogueThread {
   // The current tile. Rows and columns count from the start of its segment.
   int segment;
   int half;                           // of a head, in columns, where B comes as halves
+  int over_half;                      // 2¹⁶ over it, rounded up
+  int in_half;                        // where the tile begins in one
   int row;                            // of the warp's slab in the first row block
   int column;                         // of the tile
   int rows_end, columns_end;          // of the segment
   int64_t row_origin, column_origin;  // of the segment in the whole problem
   int row_partial, column_partial;    // partials before the segment, along N and along M
   int wide_row_partial;               // likewise along N, where one covers 128 columns
+
+  // Of a column of the tile; without a division, which is exact as both are below 256.
+  CODA_DEVICE int place_in_half(int tile_column) const {
+    const int ahead = in_half + tile_column;
+    return ahead - (ahead * over_half >> 16) * half;
+  }
 };
 
 // What TMA does to the 16-byte chunks of a line of kBytes: it exchanges them by the line's number,

@@ -98,7 +98,7 @@ class Tile {
   template <TablePort P, AnyFragment Rows>
   CODA_DEVICE auto lookup(const P& port, const Rows& rows) const {
     static_assert(check_lookup<P, Rows>());
-    const int column = (thread_.column + kColumn) % thread_.half;
+    const int column = thread_.place_in_half(kColumn);
     Values<float, Space::kElement> table[2];
     CODA_UNROLL
     for (int t = 0; t < 2; ++t) {

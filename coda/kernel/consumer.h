@@ -95,8 +95,10 @@ class Consumer {
     epilogue::EpilogueThread& thread = driver_.thread();
     thread.segment = place.segment();
     thread.half = grid_.half;
+    thread.over_half = grid_.over_half;
     thread.row = first_row<K>(place, rank_, consumer_) + static_cast<int>(thread.warp) * 16;
     thread.column = first_column<K>(place, rank_);
+    if constexpr (K::kHalves) thread.in_half = thread.column % grid_.half;
     thread.rows_end = grid_.rows.size[place.row_segment];
     thread.columns_end = grid_.columns.size[place.column_segment];
     thread.row_origin = grid_.rows.origin[place.row_segment];

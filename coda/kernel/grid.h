@@ -17,6 +17,7 @@ struct Axis {
 struct Grid {
   Axis rows, columns;
   int half = 0;        // of a head, in columns, where B comes as halves
+  int over_half = 0;   // 2¹⁶ over it, rounded up
   int half_lines = 0;  // of a half, that a box of B has: as many as divide halves and tiles
   int depth_segments = 1;
   int depth[kMaxSegments] = {};  // of the contraction

@@ -75,6 +75,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.rows = make_axis(problem.rows, tile.rows, grid.row_tiles);
   grid.columns = make_axis(problem.columns, tile.columns, grid.column_tiles);
   grid.half = static_cast<int>(problem.head_dim / 2);
+  if (grid.half > 0) grid.over_half = divide_up(1 << 16, grid.half);
   grid.half_lines = std::gcd(grid.half, config.columns / accumulators);
   grid.depth_segments = problem.contraction.count;
   for (int s = 0; s < problem.contraction.count; ++s) {

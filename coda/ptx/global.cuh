@@ -1,5 +1,5 @@
-// What blocks of a grid tell each other through global memory: accesses of four floats, the fence
-// that orders them, and the counter that says they are there.
+// Global memory: a load that may be left out, and what blocks of a grid tell each other through it:
+// accesses of four floats, the fence that orders them, and the counter that says they are there.
 #pragma once
 #include "coda/ptx/barrier.cuh"
 
@@ -16,6 +16,15 @@ CODA_DEVICE void load_global_x4(const float* from, float (&value)[4]) {
                : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
                : "l"(from)
                : "memory");
+}
+// The word at an address, or `otherwise` without looking; no branch, so that several are on their
+// way at once.
+CODA_DEVICE uint32_t load_global_if(bool wanted, uint64_t from, uint32_t otherwise) {
+  uint32_t word = otherwise;
+  asm("{\n.reg .pred wanted;\nsetp.ne.u32 wanted, %2, 0;\n@wanted ld.global.u32 %0, [%1];\n}"
+      : "+r"(word)
+      : "l"(from), "r"(static_cast<uint32_t>(wanted)));
+  return word;
 }
 // Around a relaxed atomic: what this thread has seen goes with it to whoever reads it and fences.
 CODA_DEVICE void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace coda::sim {
 
 const char* violation_name(Violation violation) {
@@ -39,11 +41,12 @@ std::string describe(const Actor& actor) {
 }
 
 std::string short_path(const std::string& path) {
+  size_t last = 0;  // of the folders that it is in: the checkout may be called coda, too
   for (const char* folder : {"/coda/", "/tests/", "/bench/", "/examples/"}) {
     const size_t at = path.rfind(folder);
-    if (at != std::string::npos) return path.substr(at + 1);
+    if (at != std::string::npos) last = std::max(last, at + 1);
   }
-  return path;
+  return path.substr(last);
 }
 
 namespace {

@@ -36,7 +36,11 @@ std::string Meaning::disagreement(const reference::Arrays& in) const {
   const reference::Arrays expected = formula_(in, {});
   for (const auto& [name, array] : trace::evaluate(*graph_, in)) {
     const auto found = expected.find(name);
-    if (found == expected.end()) return name + ": the formula lacks it";
+    if (found == expected.end()) {
+      std::string keys;
+      for (const auto& [key, unused] : expected) keys += (keys.empty() ? "" : ", ") + key;
+      return fmt::format("{}: the formula lacks it; it returns {}", name, keys);
+    }
     const std::string text = difference(array, found->second, kAllowed);
     if (!text.empty()) return name + text;
   }

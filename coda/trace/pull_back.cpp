@@ -42,8 +42,10 @@ void PullBack::operator()(const Node& node, int self, int d) const {
     case Function::kNegate: to(0, [&] { return b.negate(d); }); break;
     case Function::kAbs:
       to(0, [&] {
-        const int mask = b.apply(Function::kLess, x(0), number(0));
-        return b.apply(Function::kSelect, mask, b.negate(d), d);
+        const int below = b.apply(Function::kLess, x(0), number(0));
+        const int above = b.apply(Function::kLess, number(0), x(0));
+        const int right = b.apply(Function::kSelect, above, d, number(0));  // 0 at 0
+        return b.apply(Function::kSelect, below, b.negate(d), right);
       });
       break;
     case Function::kSqrt: to(0, [&] { return b.divide(b.multiply(number(0.5), d), y()); }); break;

@@ -24,6 +24,12 @@ enum class Function {
   kMaxTwo,
   kTwoMin,
   kTwoMax,
+  kBelowTwo,  // comparisons give 1 or 0
+  kAtMostTwo,
+  kAboveTwo,
+  kAtLeastTwo,
+  kIsTwo,
+  kIsNotTwo,
   kFmaSquare,
   kCosine,  // at position x of frequency 0.7
   kSine,

@@ -10,6 +10,7 @@ using One = Fragment<RowLayout<kIsa, simd::kLanes>, float, Space::kElement>;
 
 template <Isa kIsa>
 HWY_INLINE One<kIsa> evaluate(Function function, const One<kIsa>& x) {
+  const auto one = One<kIsa>::constant(1.0f), zero = One<kIsa>::constant(0.0f);
   switch (function) {
     case Function::kExp: return exp(x);
     case Function::kLog: return log(x);
@@ -28,6 +29,12 @@ HWY_INLINE One<kIsa> evaluate(Function function, const One<kIsa>& x) {
     case Function::kMaxTwo: return max(x, 2.0f);
     case Function::kTwoMin: return min(2.0f, x);
     case Function::kTwoMax: return max(2.0f, x);
+    case Function::kBelowTwo: return select(x < 2.0f, one, zero);
+    case Function::kAtMostTwo: return select(x <= 2.0f, one, zero);
+    case Function::kAboveTwo: return select(x > 2.0f, one, zero);
+    case Function::kAtLeastTwo: return select(x >= 2.0f, one, zero);
+    case Function::kIsTwo: return select(x == 2.0f, one, zero);
+    case Function::kIsNotTwo: return select(x != 2.0f, one, zero);
     case Function::kFmaSquare: return fma(x, x, -1.0f);
     case Function::kCosine: return rotation(x, 0.7f).cosine;
     case Function::kSine: return rotation(x, 0.7f).sine;

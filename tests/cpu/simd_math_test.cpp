@@ -136,6 +136,17 @@ TEST_P(SimdMathTest, NanGoesThroughEverything) {
   }
 }
 
+TEST_P(SimdMathTest, ComparisonsAreThoseOfIeee) {
+  for (const float x : {1.0f, 2.0f, 3.0f, -0.0f, kInfinity, -kInfinity, kNan, -kNan}) {
+    EXPECT_EQ(one(Function::kBelowTwo, x), x < 2 ? 1 : 0) << x;
+    EXPECT_EQ(one(Function::kAtMostTwo, x), x <= 2 ? 1 : 0) << x;
+    EXPECT_EQ(one(Function::kAboveTwo, x), x > 2 ? 1 : 0) << x;
+    EXPECT_EQ(one(Function::kAtLeastTwo, x), x >= 2 ? 1 : 0) << x;
+    EXPECT_EQ(one(Function::kIsTwo, x), x == 2 ? 1 : 0) << x;
+    EXPECT_EQ(one(Function::kIsNotTwo, x), x != 2 ? 1 : 0) << x;
+  }
+}
+
 TEST_P(SimdMathTest, Infinities) {
   EXPECT_EQ(one(Function::kExp, kInfinity), kInfinity);
   EXPECT_EQ(one(Function::kExp, -kInfinity), 0.0f);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/program/arg_max.h"
 #include "tests/program/reductions.h"
 #include "tests/program/scalar_layout.h"
 
@@ -233,6 +234,28 @@ TEST(MomentsTest, PullsBack) {
   const auto dx =
       Moments::pull_back(std::array{3.0f}, std::array{0.0f, 0.0f}, std::array{5.0f, 2.0f});
   EXPECT_EQ(dx[0], 17.0f);
+}
+
+// Any order gives the same: columns are taken in an order of their own.
+TEST(ArgMax, IsTheFirstOfTheLargest) {
+  const std::vector<float> values = {1, 5, -kInfinity, 5, kNan, 2, kNan, 5};
+  for (size_t count = 1; count <= values.size(); ++count) {
+    size_t expected = 0;
+    for (size_t i = 1; i < count; ++i) {
+      const bool above = values[i] > values[expected] || std::isnan(values[i]);
+      if (above && !std::isnan(values[expected])) expected = i;
+    }
+    for (size_t stride : {1u, 3u, 5u}) {
+      auto state = ArgMax::identity<float>();
+      for (size_t n = 0; n < values.size(); ++n) {
+        const size_t i = n * stride % values.size();
+        if (i < count) {
+          state = ArgMax::combine(state, ArgMax::lift(values[i], static_cast<float>(i)));
+        }
+      }
+      EXPECT_EQ(state.column, static_cast<float>(expected)) << count << " values, by " << stride;
+    }
+  }
 }
 
 }  // namespace
