@@ -21,7 +21,7 @@ constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 // An epilogue: per tile, and per element of a consumer and tile port, in two-byte elements.
 constexpr double kTileClocks = 100, kPortClocks = 0.3;
-constexpr double kReductionHalves = 2;  // of every number of a state but the first
+constexpr double kReductionHalves = 2;  // of a state of several numbers
 // Where nothing covers an epilogue, the tensor cores also run dry before it and fill up after it.
 constexpr double kExposed = 1.33;
 
@@ -42,7 +42,7 @@ double reduction_halves(const ProgramView& program) {
   double halves = 0;
   for (const PortView& port : program.ports) {
     const bool reduces = port.kind == PortKind::kRowReduce || port.kind == PortKind::kColumnReduce;
-    if (reduces && port.given) halves += kReductionHalves * (port.element_bytes / 4.0 - 1);
+    if (reduces && port.given && port.element_bytes > 4) halves += kReductionHalves;
   }
   return halves;
 }

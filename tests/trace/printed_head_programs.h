@@ -115,10 +115,12 @@ struct Random58 {
     const auto s = coda::sigmoid(t3);
     const auto head_sum =
         tile.group_sum(acc * coda::erf(p.second) * s * (1.0f - s) * (1.0f - t3 * t3));
+    const auto chosen =
+        coda::select(p.second < 0.0f, -acc2, coda::select(0.0f < p.second, acc2, 0.0f));
     const auto sum = tile.load(dp2) * coda::exp(t) * (1.0f - t * t) +
                      1.1283792f * acc * s * coda::exp(-(p.second * p.second));
     tile.store(daccumulator, 0.0f, 0.5f * head_sum * (1.0f - t2 * t2));
-    tile.store(dp0, 0.0f, sum + coda::select(p.second < 0.0f, -acc2, acc2));
+    tile.store(dp0, 0.0f, sum + chosen);
   }
 };
 

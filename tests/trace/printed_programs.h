@@ -161,9 +161,11 @@ struct Random56 {
     const auto product = t * a;
     const auto sum = product * product + 0.5f;
     const auto ratio = -2.0f * acc * tile.load(p4) * product / sum;
-    const auto sum2 = ratio * a * (1.0f - t * t) + coda::select(value < 0.0f, -chosen, chosen);
+    const auto chosen2 =
+        coda::select(value < 0.0f, -chosen, coda::select(0.0f < value, chosen, 0.0f));
+    const auto sum2 = ratio * a * (1.0f - t * t) + chosen2;
     tile.store(daccumulator, acc / sum + ratio * t);
-    tile.reduce(dp0, coda::select(p < 0.0f, -sum2, sum2));
+    tile.reduce(dp0, coda::select(p < 0.0f, -sum2, coda::select(0.0f < p, sum2, 0.0f)));
     tile.store(dp1, coda::select(mask, d, 0.0f));
   }
 };
