@@ -1,6 +1,7 @@
 #include "coda/ptx/number.cuh"
 #include "coda/rows/cross_entropy_gradient.h"
 #include "coda/rows/launch.cuh"
+#include "coda/rows/vector.cuh"
 
 namespace coda::row {
 namespace {
@@ -9,9 +10,7 @@ using Arguments = CrossEntropyGradientArguments<bf16>;
 
 // A block has a multiprocessor for itself, so that L1 holds most of its row between the passes.
 constexpr int kLineThreads = 1024;
-constexpr int kVector = 8;  // elements of 16 bytes
 constexpr int64_t kStep = kLineThreads * kVector;
-constexpr float kLog2E = 1.44269504f;
 
 // Over the block, always in the same order. Every thread gets it.
 template <class Reduction>
@@ -39,22 +38,19 @@ CODA_DEVICE void for_each_logit(const bf16* line, int64_t columns, F&& f) {
   const int64_t whole = columns / kVector * kVector, steps = (whole + kStep - 1) / kStep;
   for (int64_t step = 0; step < steps; step += kAhead) {
     int64_t first[kAhead];
-    uint4 words[kAhead];
+    Pack<bf16> packs[kAhead];
     CODA_UNROLL
     for (int n = 0; n < kAhead; ++n) {
       const int64_t at = kBackward ? steps - 1 - step - n : step + n;
       first[n] = at * kStep + threadIdx.x * kVector;
       if (at < 0) first[n] = whole;
-      if (first[n] < whole) words[n] = *reinterpret_cast<const uint4*>(line + first[n]);
+      if (first[n] < whole) packs[n] = load_pack(line + first[n]);
     }
     CODA_UNROLL
     for (int n = 0; n < kAhead; ++n) {
       if (first[n] >= whole) continue;
       float z[kVector];
-      ptx::unpack<bf16>(words[n].x, z[0], z[1]);
-      ptx::unpack<bf16>(words[n].y, z[2], z[3]);
-      ptx::unpack<bf16>(words[n].z, z[4], z[5]);
-      ptx::unpack<bf16>(words[n].w, z[6], z[7]);
+      unpack8(packs[n], z);
       f(z, first[n]);
     }
   }
@@ -78,6 +74,8 @@ CODA_DEVICE void store_zeros(bf16* line, int64_t columns) {
   if (whole + threadIdx.x < columns) line[whole + threadIdx.x] = from_float<bf16>(0);
 }
 
+CODA_DEVICE float exp_approximate(float x) { return ptx::exp2_approximate(x * 1.44269504f); }
+
 // Softmax's denominator is summed again, of the logits as they were stored: with the one that the
 // forward pass had, a probability near 1 would be off by as much as its logit was rounded.
 struct Softmax {
@@ -99,14 +97,14 @@ CODA_DEVICE Softmax softmax_of_row(const bf16* line, int64_t columns, float cap,
       x[i] = kCapped ? cap * tanhf(z[i] * over_cap) : z[i];
       top = Max::combine(top, x[i]);
     }
-    own.sum *= ptx::exp2_approximate((own.top - top) * kLog2E);
+    own.sum *= exp_approximate(own.top - top);
     own.top = top;
     CODA_UNROLL
-    for (int i = 0; i < kCount; ++i) own.sum += ptx::exp2_approximate((x[i] - top) * kLog2E);
+    for (int i = 0; i < kCount; ++i) own.sum += exp_approximate(x[i] - top);
   };
   for_each_logit<kLoadsAhead<kCapped>, false>(line, columns, add);
   const float top = block_reduce<Max>(own.top, shared);
-  own.sum *= ptx::exp2_approximate((own.top - top) * kLog2E);
+  own.sum *= exp_approximate(own.top - top);
   return {top, block_reduce<Sum>(own.sum, shared)};
 }
 
@@ -148,7 +146,7 @@ __global__ void __launch_bounds__(kLineThreads)
     for (int i = 0; i < kCount; ++i) {
       const float t = kCapped ? tanhf(z[i] * over_cap) : 0;
       const float x = kCapped ? cap * t : z[i];
-      const float p = ptx::exp2_approximate((x - softmax.top) * kLog2E) * plus;
+      const float p = exp_approximate(x - softmax.top) * plus;
       dz[i] = (p - elsewhere - (i == target ? on_target : 0)) * factor;
       if constexpr (kCapped) dz[i] *= 1 - t * t;
       dot += z[i] * dz[i];

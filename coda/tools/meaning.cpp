@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "coda/trace/evaluate.h"
 
@@ -37,9 +38,8 @@ std::string Meaning::disagreement(const reference::Arrays& in) const {
   for (const auto& [name, array] : trace::evaluate(*graph_, in)) {
     const auto found = expected.find(name);
     if (found == expected.end()) {
-      std::string keys;
-      for (const auto& [key, unused] : expected) keys += (keys.empty() ? "" : ", ") + key;
-      return fmt::format("{}: the formula lacks it; it returns {}", name, keys);
+      return fmt::format("{}: the formula lacks it; it returns {}", name,
+                         fmt::join(std::views::keys(expected), ", "));
     }
     const std::string text = difference(array, found->second, kAllowed);
     if (!text.empty()) return name + text;

@@ -4,6 +4,7 @@
 
 #include "coda/block/model.h"
 #include "coda/core/error.h"
+#include "tests/block/small_model.h"
 
 namespace coda::block {
 namespace {
@@ -28,22 +29,6 @@ TEST(CudaDevice, SaysWhatIsMissing) {
 }
 
 #if defined(CODA_HAS_CUDA)
-checkpoint::ModelConfig small(checkpoint::Family family, bool tied) {
-  checkpoint::ModelConfig config;
-  config.family = family;
-  config.hidden_size = 128;
-  config.intermediate_size = 192;
-  config.num_hidden_layers = 1;
-  config.num_attention_heads = 2;
-  config.num_key_value_heads = config.is_gpt2() ? 2 : 1;
-  config.head_dim = 64;
-  config.vocab_size = config.is_gpt2() ? 61 : 64;
-  config.max_position_embeddings = 64;
-  config.activation = config.is_gpt2() ? "gelu_new" : "silu";
-  config.tie_word_embeddings = tied;
-  return config;
-}
-
 // Every call that a bf16 model makes has kernels, for every family and policy.
 TEST(CudaDevice, HasKernelsForEveryNode) {
   using checkpoint::Family;
@@ -58,7 +43,9 @@ TEST(CudaDevice, HasKernelsForEveryNode) {
         options.parts = 2;
         options.fold = fold;
         options.recompute = recompute;
-        Model model(small(family, fold == Fold::kKept), options, *device);
+        checkpoint::ModelConfig config = small_config(family);
+        config.tie_word_embeddings = fold == Fold::kKept;
+        Model model(config, options, *device);
         int64_t calls = 0;
         model.before_node = [&](const Node& node) {
           const auto* call = std::get_if<CallNode>(&node.work);
