@@ -61,8 +61,8 @@ inline ActivationFormula activation_formula(const reference::Arrays& in, int usu
 struct ActivatedArrays {
   reference::Array value, slope;
 };
-inline ActivatedArrays activated(const reference::Array& x, const reference::Arrays& in, int usual,
-                                 const reference::Rounding& round) {
+inline ActivatedArrays activated(const reference::Array& x, const reference::Arrays& in,
+                                 const reference::Rounding& round, int usual = 0) {
   if (!round.rounds()) {
     const ActivationFormula f = activation_formula(in, usual);
     return {map(x, f.value), map(x, f.slope)};

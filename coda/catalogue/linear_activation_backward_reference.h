@@ -11,7 +11,7 @@ inline reference::Arrays linear_activation_backward_reference(const reference::A
   using reference::Array;
   constexpr int kGeluTanh = 2;
   const Array& z = in.at("before");
-  const ActivatedArrays f = activated(z, in, kGeluTanh, round);
+  const ActivatedArrays f = activated(z, in, round, kGeluTanh);
   const Array da = round(round.matmul(in.at("A"), in.at("B")));
   const Array dz = round.as("dz", da * f.slope);
   const Array bare = z - (given_or(in, "offset", 0) + given_or(in, "bias", 0));

@@ -13,11 +13,10 @@ inline reference::Arrays linear_activation_reference(const reference::Arrays& in
   constexpr int kGeluTanh = 2;
   const Array mean = row_mean(in, round), rstd = row_deviation_factor(in, round);
   const Array n = in.contains("rstd.0") ? round(rstd * in.at("A")) : in.at("A");
-  const auto fp32 = [&](const Array& value) { return round.as("shift", value); };
-  const Array moved = fp32(rstd * fp32(mean * given_or(in, "shift", 0)));
-  const Array added = fp32(given_or(in, "offset", 0) + given_or(in, "bias", 0));
-  const Array z = round.as("before", fp32(round.matmul(n, in.at("B")) - moved) + added);
-  return {{"before", z}, {"out", round.as("out", activated(z, in, kGeluTanh, round).value)}};
+  const Array moved = round.fp32(rstd * round.fp32(mean * given_or(in, "shift", 0)));
+  const Array added = round.fp32(given_or(in, "offset", 0) + given_or(in, "bias", 0));
+  const Array z = round.as("before", round.fp32(round.matmul(n, in.at("B")) - moved) + added);
+  return {{"before", z}, {"out", round.as("out", activated(z, in, round, kGeluTanh).value)}};
 }
 
 }  // namespace coda::catalogue

@@ -6,6 +6,18 @@
 
 namespace coda::catalogue {
 
+// An element of dz but for dloss·scale. V: fp64, or fp32 as frameworks compute it.
+template <class V>
+struct LogitGradient {
+  V z_loss, elsewhere, on_target;
+
+  V at(V capped, V tanh, V lse, bool is_target) const {
+    const V probability = std::exp(capped > lse ? 0 : capped - lse);
+    const V wanted = elsewhere + (is_target ? on_target : 0);
+    return (probability * (1 + 2 * z_loss * lse) - wanted) * (1 - tanh * tanh);
+  }
+};
+
 inline reference::Arrays linear_cross_entropy_backward_reference(const reference::Arrays& in,
                                                                  const reference::Rounding& round) {
   using reference::Array;
@@ -13,22 +25,24 @@ inline reference::Arrays linear_cross_entropy_backward_reference(const reference
   const auto number = [&](const char* name, double otherwise) {
     return given_or(in, name, otherwise)(0, 0);
   };
-  const double cap = number("soft_cap", 0), first = number("first_column", 0);
+  const double first = number("first_column", 0), scale = number("scale", 1);
+  const LogitGradient<double> fp64{number("z_loss", 0), number("elsewhere", 0),
+                                   number("on_target", 1)};
+  const auto f = [](double value) { return static_cast<float>(value); };
+  const LogitGradient<float> fp32{f(fp64.z_loss), f(fp64.elsewhere), f(fp64.on_target)};
   const Array z = logits_reference(in, round);
-  const Array capped = capped_reference(z, cap, round);
+  const CappedLogits capped = capped_reference(z, number("soft_cap", 0), round);
   Array dz = z;
   int64_t begin = 0;
   for (const int64_t size : segments.empty() ? std::vector{z.columns} : segments) {
     for (int64_t m = 0; m < z.rows; ++m) {
       const double target = in.at("target")(0, m), lse = in.at("lse")(0, m);
-      const double dloss = in.contains("dloss") ? in.at("dloss")(0, m) : 1.0;
+      const double factor = (in.contains("dloss") ? in.at("dloss")(0, m) : 1) * scale;
       for (int64_t n = 0; n < size; ++n) {
-        const double x = capped(m, begin + n);
-        const double is_target = static_cast<double>(n) + first == target ? 1 : 0;
-        const double slope = cap > 0 ? 1 - (x / cap) * (x / cap) : 1;
-        const double inner = std::exp(x > lse ? 0 : x - lse) * (1 + 2 * number("z_loss", 0) * lse) -
-                             number("elsewhere", 0) - is_target * number("on_target", 1);
-        dz(m, begin + n) = inner * slope * dloss * number("scale", 1);
+        const double x = capped.value(m, begin + n), t = capped.tanh(m, begin + n);
+        const bool is_target = static_cast<double>(n) + first == target;
+        dz(m, begin + n) = factor * (round.rounds() ? fp32.at(f(x), f(t), f(lse), is_target)
+                                                    : fp64.at(x, t, lse, is_target));
       }
     }
     begin += size;

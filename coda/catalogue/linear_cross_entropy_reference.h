@@ -15,11 +15,16 @@ inline reference::Array logits_reference(const reference::Arrays& in,
   return round(round.matmul(normalised_rows(in, round), in.at("B")));
 }
 
-inline reference::Array capped_reference(const reference::Array& z, double cap,
-                                         const reference::Rounding& round) {
-  if (!(cap > 0)) return z;
-  const reference::Array t = map(round(z / cap), [](double x) { return std::tanh(x); });
-  return round(round(t) * cap);
+// ẑ = c·tanh(z/c), and the tanh, which frameworks store for the backward; z and 0 without a cap.
+struct CappedLogits {
+  reference::Array value, tanh;
+};
+inline CappedLogits capped_reference(const reference::Array& z, double cap,
+                                     const reference::Rounding& round) {
+  using reference::Array;
+  if (!(cap > 0)) return {z, Array(z.rows, z.columns)};
+  const Array t = round(map(round(z / cap), [](double x) { return std::tanh(x); }));
+  return {round(t * cap), t};
 }
 
 inline reference::Arrays linear_cross_entropy_reference(const reference::Arrays& in,
@@ -28,7 +33,7 @@ inline reference::Arrays linear_cross_entropy_reference(const reference::Arrays&
   constexpr int kWidth = 128;
   const std::vector<int64_t> segments = segments_of(in, "segments.N");
   const Array z = logits_reference(in, round);
-  const Array capped = capped_reference(z, given_or(in, "soft_cap", 0)(0, 0), round);
+  const Array capped = capped_reference(z, given_or(in, "soft_cap", 0)(0, 0), round).value;
   const Array total = round.row_partial_sums(capped, segments, kWidth);  // [parts, M]
   Array at_target = capped;
   for (int64_t m = 0; m < z.rows; ++m) {

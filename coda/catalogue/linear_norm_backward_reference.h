@@ -12,8 +12,9 @@ inline reference::Arrays linear_norm_backward_reference(const reference::Arrays&
   const Array& x = in.at("x");
   const Array d = round(round.matmul(in.at("A"), in.at("B")));
   const Array r = row_factor(in, round);
-  const Array w = round.as("dots", column_sums(in.at("dots")) / in.at("dots.width"));
-  const Array through = round(d * given_or(in, "gamma", 1) - x * (r * r * transpose(w)));
+  const Array w = round.fp32(transpose(column_sums(in.at("dots")) / in.at("dots.width")));
+  const Array scaled = round.fp32(d * given_or(in, "gamma", 1));
+  const Array through = round(scaled - round.fp32(x * round.fp32(round.fp32(r * r) * w)));
   reference::Arrays result{{"dx", round.as("dx", given_or(in, "dx_in", 0) + through)}};
   if (in.contains("gamma")) {
     result["scaled"] = round.as("scaled", x * in.at("gamma"));

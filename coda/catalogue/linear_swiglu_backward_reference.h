@@ -10,12 +10,10 @@ namespace coda::catalogue {
 inline reference::Arrays linear_swiglu_backward_reference(const reference::Arrays& in,
                                                           const reference::Rounding& round) {
   using reference::Array;
-  const ActivationFormula f = activation_formula(in);
   const Array &gate = in.at("gate"), &up = in.at("up");
-  const Array da = round(round.matmul(in.at("A"), in.at("B")));
-  const Array value = round(map(gate, f.value));
-  const Array slope = round.as("dots", map(gate, f.slope));
-  const Array dg = round(round(da * up) * slope), du = round(da * value);
+  const ActivatedArrays f = activated(gate, in, round);
+  const Array da = round(round.matmul(in.at("A"), in.at("B"))), value = round(f.value);
+  const Array dg = round(round(da * up) * f.slope), du = round(da * value);
   const Array rstd = row_factor(in, round);
   const Array dots = round.row_partial_sums(gate * dg + up * du, segments_of(in, "segments.N"));
   return {{"dgate", round.as("dgate", rstd * dg)},

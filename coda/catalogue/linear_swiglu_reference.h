@@ -12,7 +12,7 @@ inline reference::Arrays linear_swiglu_reference(const reference::Arrays& in,
   const Array n = normalised_rows(in, round);
   const Array g = round.as("gate", round.matmul(n, in.at("B.first")));
   const Array u = round.as("up", round.matmul(n, in.at("B.second")));
-  const Array a = round.as("out", round(map(g, activation_formula(in).value)) * u);
+  const Array a = round.as("out", round(activated(g, in, round).value) * u);
   return {{"gate", g}, {"up", u}, {"out", a}};
 }
 

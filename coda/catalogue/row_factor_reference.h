@@ -8,8 +8,8 @@ namespace coda::catalogue {
 // As a column [M, 1]; 1 where it is left out.
 inline reference::Array row_factor(const reference::Arrays& in, const reference::Rounding& round) {
   if (!in.contains("rstd")) return reference::Array(1.0);
-  const reference::Array mean = column_sums(in.at("rstd")) / in.at("rstd.width");
-  return transpose(round.as("rstd", reciprocal_sqrt(mean + in.at("rstd.epsilon"))));
+  const reference::Array mean = round.fp32(column_sums(in.at("rstd")) / in.at("rstd.width"));
+  return transpose(round.fp32(reciprocal_sqrt(round.fp32(mean + in.at("rstd.epsilon")))));
 }
 
 // rstd ⊙ A; unfused it is stored.

@@ -8,7 +8,7 @@ namespace coda::catalogue {
 // As columns [M, 1]; 0 and 1 where they are left out.
 inline reference::Array row_mean(const reference::Arrays& in, const reference::Rounding& round) {
   if (!in.contains("mean.0")) return {0.0};
-  return transpose(round.as("mean", column_sums(in.at("mean.0")) / in.at("mean.width")));
+  return transpose(round.fp32(column_sums(in.at("mean.0")) / in.at("mean.width")));
 }
 
 inline reference::Array row_deviation_factor(const reference::Arrays& in,
@@ -17,8 +17,8 @@ inline reference::Array row_deviation_factor(const reference::Arrays& in,
   const reference::Array mean = column_sums(in.at("rstd.0")) / in.at("rstd.width");
   const reference::Array square = column_sums(in.at("rstd.1")) / in.at("rstd.width");
   const reference::Array variance =
-      map(square - mean * mean, [](double v) { return v < 0 ? 0.0 : v; });
-  return transpose(round.as("rstd", reciprocal_sqrt(variance + in.at("rstd.epsilon"))));
+      round.fp32(map(square - mean * mean, [](double v) { return v < 0 ? 0.0 : v; }));
+  return transpose(round.fp32(reciprocal_sqrt(round.fp32(variance + in.at("rstd.epsilon")))));
 }
 
 }  // namespace coda::catalogue

@@ -1,13 +1,12 @@
-// SIMD lanes for the instruction set this file is compiled for, on Google Highway: the fragment
-// layout of the CPU executor. Included only by files that are compiled once per instruction set
-// (coda_add_program does that).
+// Vectors of the instruction set this file is compiled for, on Google Highway: loads, stores,
+// functions. Included only by files that are compiled once per instruction set (coda_add_program
+// does that).
 #pragma once
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "coda/core/types.h"
 #include "coda/cpu/isa.h"
-#include "coda/program/math.h"
 
 namespace coda::cpu {
 
@@ -121,35 +120,44 @@ HWY_INLINE void store_both(FloatVector first, FloatVector second, T* p) {
   }
 }
 
+// p·2^n for whole numbers n of at most 150 in magnitude.
+HWY_INLINE FloatVector scale_by_power(FloatVector p, FloatVector n) {
 #if HWY_STATIC_TARGET == HWY_AVX3
-// e^x = 2^n·e^r with |r| <= ln 2 / 2. vscalefps makes overflow and subnormals what they should be,
-// and a NaN passes the bounds, as the second operand. e^r: 1 + r + r²·q(r), least squares in
-// relative error, reweighted towards the largest, which is 2^-28.
-HWY_INLINE FloatVector exp(FloatVector x) {
-  const auto set = [](float value) { return _mm512_set1_ps(value); };
-  const auto y = _mm512_max_ps(set(-104.0f), _mm512_min_ps(set(89.0f), x.raw));
-  const auto n = _mm512_roundscale_ps(_mm512_mul_ps(y, set(1.44269504f)),
-                                      _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  // ln 2 in two parts, of which n times the first is exact.
-  auto r = _mm512_fnmadd_ps(n, set(0x1.62e4p-1f), y);
-  r = _mm512_fnmadd_ps(n, set(0x1.7f7d1cp-20f), r);
-  auto q = set(1.3814540580e-03f);
-  q = _mm512_fmadd_ps(q, r, set(8.3687454462e-03f));
-  q = _mm512_fmadd_ps(q, r, set(4.1668388993e-02f));
-  q = _mm512_fmadd_ps(q, r, set(1.6666521132e-01f));
-  q = _mm512_fmadd_ps(q, r, set(4.9999994040e-01f));
-  const auto p = _mm512_add_ps(_mm512_fmadd_ps(_mm512_mul_ps(r, r), q, r), set(1.0f));
-  return FloatVector{_mm512_scalef_ps(p, n)};
-}
+  return FloatVector{_mm512_scalef_ps(p.raw, n.raw)};
 #else
-// Highway's takes finite arguments in range; this follows IEEE outside of it.
+  const IntTag d;
+  const auto power = [&](auto exponent) {
+    return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(d, 127))));
+  };
+  const auto whole = hn::NearestInt(n), half = hn::ShiftRight<1>(whole);
+  return hn::Mul(hn::Mul(p, power(half)), power(hn::Sub(whole, half)));
+#endif
+}
+
+// e^x = 2^n·e^r with |r| <= ln 2 / 2. e^r: 1 + r + r²·q(r), least squares in relative error,
+// reweighted towards the largest, which is 2^-28. Beyond the bounds the result is 0 or infinity.
 HWY_INLINE FloatVector exp(FloatVector x) {
   const FloatTag d;
-  const auto y = hn::Exp(d, hn::Min(x, hn::Set(d, 100.0f)));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
-}
+  const auto set = [&](float value) { return hn::Set(d, value); };
+  const auto y = hn::Max(set(-104.0f), hn::Min(set(89.0f), x));
+  const auto n = hn::Round(hn::Mul(y, set(1.44269504f)));
+  // ln 2 in two parts, of which n times the first is exact.
+  auto r = hn::NegMulAdd(n, set(0x1.62e4p-1f), y);
+  r = hn::NegMulAdd(n, set(0x1.7f7d1cp-20f), r);
+  auto q = set(1.3814540580e-03f);
+  q = hn::MulAdd(q, r, set(8.3687454462e-03f));
+  q = hn::MulAdd(q, r, set(4.1668388993e-02f));
+  q = hn::MulAdd(q, r, set(1.6666521132e-01f));
+  q = hn::MulAdd(q, r, set(4.9999994040e-01f));
+  const auto p = hn::Add(hn::MulAdd(hn::Mul(r, r), q, r), set(1.0f));
+  const auto scaled = scale_by_power(p, n);
+#if HWY_STATIC_TARGET == HWY_AVX3
+  return scaled;  // minima and maxima gave a NaN, their second operand, and so did all others
+#else
+  return hn::IfThenElse(hn::IsNaN(x), x, scaled);
 #endif
-// Highway's likewise.
+}
+// Highway's takes finite arguments in range; this follows IEEE outside of it.
 HWY_INLINE FloatVector log(FloatVector x) {
   const FloatTag d;
   const auto infinity = hn::Inf(d), zero = hn::Zero(d);
@@ -158,29 +166,28 @@ HWY_INLINE FloatVector log(FloatVector x) {
   y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
   return hn::IfThenElse(hn::Or(hn::Lt(x, zero), hn::IsNaN(x)), hn::NaN(d), y);
 }
-// erf(x) = x·P(x²)/Q(x²) up to |x| = 3.92, beyond which it rounds to ±1. Coefficients: least
-// squares in relative error, reweighted towards the largest; relative error below 2^-21
-// (tests/cpu/simd_math_test.cpp).
+// erf(x) = x + x·s(x²) below 0.9 and 1 - e^-p(x) above it, which from 4 on rounds to 1.
+// Coefficients: least squares in relative error, reweighted towards the largest (2^-26 and 2^-29);
+// in fp32 1.2 ulp (tests/cpu/simd_math_test.cpp).
 HWY_INLINE FloatVector erf(FloatVector x) {
   const FloatTag d;
-  const auto limit = hn::Set(d, 3.92f), one = hn::Set(d, 1.0f);
-  const auto z = hn::Max(hn::Min(x, limit), hn::Neg(limit)), t = hn::Mul(z, z);
-  auto p = hn::Set(d, 2.050070108e-06f);
-  p = hn::MulAdd(p, t, hn::Set(d, 2.848827072e-04f));
-  p = hn::MulAdd(p, t, hn::Set(d, 3.765654629e-03f));
-  p = hn::MulAdd(p, t, hn::Set(d, 5.274884875e-02f));
-  p = hn::MulAdd(p, t, hn::Set(d, 1.904074544e-01f));
-  p = hn::MulAdd(p, t, hn::Set(d, 1.128379146e+00f));
-  auto q = hn::Set(d, 3.809153253e-05f);
-  q = hn::MulAdd(q, t, hn::Set(d, 1.162542772e-03f));
-  q = hn::MulAdd(q, t, hn::Set(d, 1.496929732e-02f));
-  q = hn::MulAdd(q, t, hn::Set(d, 1.141095140e-01f));
-  q = hn::MulAdd(q, t, hn::Set(d, 5.020769541e-01f));
-  q = hn::MulAdd(q, t, one);
-  const auto y = hn::IfThenElse(hn::Lt(hn::Abs(x), limit),
-                                hn::Max(hn::Min(hn::Div(hn::Mul(z, p), q), one), hn::Neg(one)),
-                                hn::CopySign(one, x));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  const auto a = hn::Min(hn::Abs(x), hn::Set(d, 4.0f)), t = hn::Mul(a, a);
+  auto s = hn::Set(d, -6.090342649e-04f);
+  s = hn::MulAdd(s, t, hn::Set(d, 5.011959933e-03f));
+  s = hn::MulAdd(s, t, hn::Set(d, -2.677890658e-02f));
+  s = hn::MulAdd(s, t, hn::Set(d, 1.128214076e-01f));
+  s = hn::MulAdd(s, t, hn::Set(d, -3.761252463e-01f));
+  s = hn::MulAdd(s, t, hn::Set(d, 1.283791512e-01f));
+  auto p = hn::Set(d, 1.993428741e-04f);
+  p = hn::MulAdd(p, a, hn::Set(d, -3.076371038e-03f));
+  p = hn::MulAdd(p, a, hn::Set(d, 2.235800587e-02f));
+  p = hn::MulAdd(p, a, hn::Set(d, -1.042011753e-01f));
+  p = hn::MulAdd(p, a, hn::Set(d, -6.368778944e-01f));
+  p = hn::MulAdd(p, a, hn::Set(d, -1.127854586e+00f));
+  p = hn::MulAdd(p, a, hn::Set(d, -1.528053108e-04f));
+  const auto large = hn::Sub(hn::Set(d, 1.0f), exp(p));
+  const auto y = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.9f)), hn::MulAdd(a, s, a), large);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
 }
 
 // a·b + c in one rounding. Without such an instruction by way of doubles, which hold a product of
@@ -203,93 +210,5 @@ HWY_INLINE FloatVector fma(FloatVector a, FloatVector b, FloatVector c) {
 }
 
 }  // namespace simd
-
-// One row by kWidth columns: a per-row fragment is one vector of equal values.
-template <Isa kIsa, int kWidth>
-struct RowLayout {
-  static_assert(kIsa == kThisIsa);
-  static constexpr bool kMapsWhole = true;
-  template <class Element>
-  using Lane = stdlib::conditional_t<
-      stdlib::is_same_v<Element, float>, simd::FloatVector,
-      stdlib::conditional_t<stdlib::is_same_v<Element, bool>, simd::MaskVector, simd::IntVector>>;
-  using F = simd::FloatVector;
-  using I = simd::IntVector;
-  using B = simd::MaskVector;
-  static constexpr int kVectors = kWidth / simd::kLanes;
-
-  static constexpr int count(Space space) {
-    return join(space, Space::kColumn) == space ? kVectors : 1;
-  }
-  static constexpr int project(Space space, int i) { return space == Space::kColumn ? i : 0; }
-  template <class Element>
-  static CODA_HD Lane<Element> broadcast(Element value) {
-    static_assert(stdlib::is_same_v<Element, float> || stdlib::is_same_v<Element, int32_t>);
-    return simd::hn::Set(
-        stdlib::conditional_t<stdlib::is_same_v<Element, float>, simd::FloatTag, simd::IntTag>(),
-        value);
-  }
-
-  static CODA_HD F apply(op::Add, F a, F b) { return simd::hn::Add(a, b); }
-  static CODA_HD F apply(op::Subtract, F a, F b) { return simd::hn::Sub(a, b); }
-  static CODA_HD F apply(op::Multiply, F a, F b) { return simd::hn::Mul(a, b); }
-  static CODA_HD F apply(op::Divide, F a, F b) { return simd::hn::Div(a, b); }
-  static CODA_HD F apply(op::Fma, F a, F b, F c) { return simd::fma(a, b, c); }
-  static CODA_HD F apply(op::Negate, F a) { return simd::hn::Neg(a); }
-  static CODA_HD F apply(op::Abs, F a) { return simd::hn::Abs(a); }
-  static CODA_HD F apply(op::Sqrt, F a) { return simd::hn::Sqrt(a); }
-  static CODA_HD F apply(op::Rsqrt, F a) {
-    return simd::hn::Div(simd::hn::Set(simd::FloatTag(), 1.0f), simd::hn::Sqrt(a));
-  }
-  static CODA_HD F apply(op::Floor, F a) {
-    return simd::hn::Or(simd::hn::Floor(a), simd::hn::And(simd::hn::SignBit(simd::FloatTag()), a));
-  }  // floor(-0) is -0
-  static CODA_HD F apply(op::Exp, F a) { return simd::exp(a); }
-  static CODA_HD F apply(op::Log, F a) { return simd::log(a); }
-  static CODA_HD F apply(op::Tanh, F a) { return simd::hn::Tanh(simd::FloatTag(), a); }
-  static CODA_HD F apply(op::Erf, F a) { return simd::erf(a); }
-  static CODA_HD F apply(op::Min, F a, F b) {
-    return simd::hn::IfThenElse(simd::hn::Or(simd::hn::Lt(b, a), simd::hn::IsNaN(b)), b, a);
-  }
-  static CODA_HD F apply(op::Max, F a, F b) {
-    return simd::hn::IfThenElse(simd::hn::Or(simd::hn::Lt(a, b), simd::hn::IsNaN(b)), b, a);
-  }
-  static CODA_HD B apply(op::Less, F a, F b) { return simd::hn::Lt(a, b); }
-  static CODA_HD B apply(op::LessEqual, F a, F b) { return simd::hn::Le(a, b); }
-  static CODA_HD B apply(op::Equal, F a, F b) { return simd::hn::Eq(a, b); }
-  // Highway's Ne is false of NaNs on x86.
-  static CODA_HD B apply(op::NotEqual, F a, F b) { return simd::hn::Not(simd::hn::Eq(a, b)); }
-  static CODA_HD F apply(op::Select, B condition, F a, F b) {
-    return simd::hn::IfThenElse(condition, a, b);
-  }
-
-  static CODA_HD I apply(op::Add, I a, I b) { return simd::hn::Add(a, b); }
-  static CODA_HD I apply(op::Subtract, I a, I b) { return simd::hn::Sub(a, b); }
-  static CODA_HD I apply(op::Multiply, I a, I b) { return simd::hn::Mul(a, b); }
-  static CODA_HD I apply(op::Fma, I a, I b, I c) { return simd::hn::Add(simd::hn::Mul(a, b), c); }
-  static CODA_HD I apply(op::Negate, I a) { return simd::hn::Neg(a); }
-  static CODA_HD I apply(op::Abs, I a) { return simd::hn::Abs(a); }
-  static CODA_HD I apply(op::Min, I a, I b) { return simd::hn::Min(a, b); }
-  static CODA_HD I apply(op::Max, I a, I b) { return simd::hn::Max(a, b); }
-  static CODA_HD B apply(op::Less, I a, I b) { return mask(simd::hn::Lt(a, b)); }
-  static CODA_HD B apply(op::LessEqual, I a, I b) {
-    return mask(simd::hn::Not(simd::hn::Lt(b, a)));
-  }
-  static CODA_HD B apply(op::Equal, I a, I b) { return mask(simd::hn::Eq(a, b)); }
-  static CODA_HD B apply(op::NotEqual, I a, I b) { return mask(simd::hn::Ne(a, b)); }
-  static CODA_HD I apply(op::Select, B condition, I a, I b) {
-    return simd::hn::IfThenElse(simd::hn::RebindMask(simd::IntTag(), condition), a, b);
-  }
-  static CODA_HD F apply(op::ToFloat, I a) { return simd::hn::ConvertTo(simd::FloatTag(), a); }
-
-  static CODA_HD B apply(op::And, B a, B b) { return simd::hn::And(a, b); }
-  static CODA_HD B apply(op::Or, B a, B b) { return simd::hn::Or(a, b); }
-  static CODA_HD B apply(op::Not, B a) { return simd::hn::Not(a); }
-
- private:
-  static CODA_HD B mask(simd::hn::Mask<simd::IntTag> m) {
-    return simd::hn::RebindMask(simd::FloatTag(), m);
-  }
-};
 
 }  // namespace coda::cpu

@@ -1,7 +1,7 @@
 // The states of a reduction as SIMD vectors, and their fold to one. The fold is a tree that always
 // combines values half the width apart, so the result is the same for every vector length.
 #pragma once
-#include "coda/cpu/simd.h"
+#include "coda/cpu/row_layout.h"
 #include "coda/program/reflect.h"
 
 namespace coda::cpu {

@@ -6,7 +6,7 @@
 
 #include "coda/cpu/epilogue.h"
 #include "coda/cpu/head_runs.h"
-#include "coda/cpu/simd.h"
+#include "coda/cpu/row_layout.h"
 #include "coda/cpu/state.h"
 
 namespace coda::cpu {

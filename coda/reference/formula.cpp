@@ -84,6 +84,10 @@ Array Rounding::operator()(Array value) const {
   return active_ ? round_all(storage_, std::move(value)) : value;
 }
 
+Array Rounding::fp32(Array value) const {
+  return active_ ? round_all(DType::kFp32, std::move(value)) : value;
+}
+
 Array Rounding::as(const std::string& port, Array value) const {
   if (!active_) return value;
   const auto found = ports_.find(port);

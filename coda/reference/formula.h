@@ -49,6 +49,7 @@ class Rounding {
 
   bool rounds() const { return active_; }                // of the unfused computation
   Array operator()(Array value) const;                   // to the operands' type
+  Array fp32(Array value) const;                         // of a step within an operator
   Array as(const std::string& port, Array value) const;  // to the type of a port
 
  private:

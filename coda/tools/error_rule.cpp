@@ -61,7 +61,10 @@ Expectation::Expectation(Array want, DType type, int64_t K, bool exact)
   once_.add(rounded_, want_);
 }
 
-void Expectation::add_unfused(const Array& unfused) { unfused_.add(unfused, want_); }
+void Expectation::add_unfused(const Array& unfused) {
+  unfused_.add(unfused, want_);
+  unfused_values_ = unfused;
+}
 
 void Expectation::add_other_draw(const Array& unfused, const Array& want) {
   others_.add(unfused, want);
@@ -94,7 +97,12 @@ Finding Expectation::mismatch(const Array& got) const {
     };
     return {find_misfit(got, rounded_, " exactly", equal)};
   }
-  std::string misfit = find_misfit(got, rounded_, "", same_kind);
+  Array kinds = rounded_;
+  for (size_t i = 0; i < unfused_values_.values.size(); ++i) {
+    const double unfused = unfused_values_.values[i];
+    if (!std::isfinite(unfused) && same_kind(got.values[i], unfused)) kinds.values[i] = unfused;
+  }
+  std::string misfit = find_misfit(got, kinds, "", same_kind);
   if (!misfit.empty()) return {misfit};
 
   Yardstick mine;

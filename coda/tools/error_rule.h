@@ -1,6 +1,7 @@
 // How far a result may be from the fp64 formula: RMS and largest error, each at most twice that of
 // the unfused computation plus 2^-24·√K of the RMS value. Rounding the fp64 result once to its type
-// is always allowed. Infinities and NaNs must be where the formula has them.
+// is always allowed. Infinities and NaNs must be where the formula or the unfused computation has
+// them: ∞·0 where fp64 has ∞ times a number that is too small for fp32.
 #pragma once
 #include <string>
 
@@ -47,6 +48,7 @@ class Expectation {
   double max_limit() const;
 
   reference::Array want_, rounded_;  // rounded_: once, to the type
+  reference::Array unfused_values_;
   DType type_;
   double floor_;
   bool exact_;

@@ -76,7 +76,7 @@ class CrossEntropyCase {
   CrossEntropyWant want(double dloss, const reference::Rounding& round, Single&& single) const {
     const int64_t M = shape_.M, V = shape_.V;
     const double cap = options_.soft_cap, alpha = options_.smoothing, lambda = options_.z_loss;
-    const Array z = logits_reference(in_, round), capped = capped_reference(z, cap, round);
+    const Array z = logits_reference(in_, round), capped = capped_reference(z, cap, round).value;
     CrossEntropyWant w{Array(1, M), Array(1, M), 0, {}, {}, Array(1, M), Array(1, M)};
     Array dz(M, V);
     double count = 0;

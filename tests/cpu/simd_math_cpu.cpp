@@ -1,4 +1,4 @@
-#include "coda/cpu/simd.h"
+#include "coda/cpu/row_layout.h"
 #include "coda/program/angle.h"
 #include "tests/cpu/simd_math.h"
 

@@ -13,10 +13,8 @@ TOKENS, SEQUENCES = 64, 4
 
 
 def corpus() -> torch.Tensor:
-    """The documents as bytes, printable ones: a vocabulary of 128."""
-    root = Path(__file__).parents[2]
-    text = "".join(path.read_text() for path in sorted((root / "docs").glob("*.md")))
-    return torch.tensor([ord(c) for c in text if ord(c) < 128])
+    """The licence as bytes, a vocabulary of 128: text that no change to the project changes."""
+    return torch.tensor(list((Path(__file__).parents[2] / "LICENSE").read_bytes()))
 
 
 def losses(family: str, steps: int, text: torch.Tensor, patched: bool, seed: int) -> list[float]:

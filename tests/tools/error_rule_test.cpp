@@ -50,6 +50,19 @@ TEST(ErrorRule, TwiceTheUnfusedError) {
   EXPECT_NE(text_of(expectation, with_one_error(-0.0021)), "");
 }
 
+TEST(ErrorRule, KindsOfTheFormulaOrOfTheUnfusedComputation) {
+  const Array want{{kInfinity, 1, kInfinity}};
+  Expectation expectation(want, DType::kFp32, 0, false);
+  expectation.add_unfused({{kNan, kInfinity, kInfinity}});
+  EXPECT_EQ(text_of(expectation, want), "");
+  EXPECT_EQ(text_of(expectation, {{kNan, 1, kInfinity}}), "");
+  EXPECT_EQ(text_of(expectation, {{kInfinity, kInfinity, kInfinity}}), "");
+  EXPECT_NE(text_of(expectation, {{kInfinity, kNan, kInfinity}}), "");
+  EXPECT_NE(text_of(expectation, {{kInfinity, 1, kNan}}), "");
+  EXPECT_NE(text_of(expectation, {{-kInfinity, 1, kInfinity}}), "");
+  EXPECT_NE(text_of(expectation, {{1, 1, kInfinity}}), "");
+}
+
 TEST(ErrorRule, RmsErrorHasItsOwnLimit) {
   Expectation expectation(kOnes, DType::kFp32, 0, false);
   expectation.add_unfused(with_one_error(0.001));
