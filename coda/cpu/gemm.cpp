@@ -18,6 +18,8 @@
 namespace coda::cpu {
 namespace {
 
+constexpr int64_t kPackedRows = 64;  // of A at a time
+
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -41,7 +43,7 @@ struct Workspace {
 
 Workspace make_workspace(const Job& job) {
   const int64_t depth = kBlockUnits;
-  const int64_t sizes[] = {round_up(job.packed_rows * depth, 16),
+  const int64_t sizes[] = {round_up(kPackedRows * depth, 16),
                            round_up(job.b.accumulators * job.packed_columns * depth, 16),
                            round_up(job.tile_floats, 16),
                            job.program.scratch_per_row * job.schedule.tile_rows +
@@ -71,37 +73,49 @@ TileRun tile_run(const Job& job, const Workspace& work, const Tile& tile,
 }
 
 // Rows of A for one block of the contraction. Those that are contiguous along it are read where
-// they stand; what is left over of a panel, and every other layout, is packed.
-struct LeftRows {
-  const Kernels& kernels;
-  const char* first = nullptr;
-  int64_t pitch = 0, in_place = 0;  // bytes from row to row; how many rows
-  const uint32_t* packed;
-
+// they stand; what is left over of a panel, and every other layout, is packed, few rows at a time:
+// beside the panels of B they stay in the second-level cache.
+class LeftRows {
+ public:
   LeftRows(const Job& job, const Workspace& work, const PackJob& source)
-      : kernels(job.kernels), packed(work.a) {
+      : kernels_(job.kernels), source_(source), packed_(work.a) {
     const TensorView& tensor = source.source;
-    if (kernels.multiply_lines != nullptr && tensor.major == Major::kRow &&
-        source.depth % kernels.unit == 0) {
-      in_place = source.rows / kernels.rows * kernels.rows;
-      pitch = tensor.ld * tensor.element_bytes;
-      first = static_cast<const char*>(tensor.data) + source.row * pitch +
-              source.k * tensor.element_bytes;
+    if (kernels_.multiply_lines != nullptr && tensor.major == Major::kRow &&
+        source.depth % kernels_.unit == 0) {
+      in_place_ = source.rows / kernels_.rows * kernels_.rows;
+      pitch_ = tensor.ld * tensor.element_bytes;
+      first_ = static_cast<const char*>(tensor.data) + source.row * pitch_ +
+               source.k * tensor.element_bytes;
     }
-    PackJob rest = source;
-    rest.row += in_place;
-    rest.rows -= in_place;
-    if (rest.rows > 0) kernels.pack_a(rest, work.a);
+  }
+
+  // Before a panel's multiplications; rows ascend.
+  void prepare(int64_t row) {
+    if (row < in_place_ || row < packed_end_) return;
+    packed_begin_ = row;
+    packed_end_ = std::min(row + kPackedRows, source_.rows);
+    PackJob some = source_;
+    some.row += row;
+    some.rows = packed_end_ - row;
+    kernels_.pack_a(some, packed_);
   }
 
   void multiply(int64_t row, int64_t units, const uint32_t* b, float* c, int64_t ldc,
                 bool accumulate) const {
-    if (row < in_place) {
-      kernels.multiply_lines(units, first + row * pitch, pitch, b, c, ldc, accumulate);
+    if (row < in_place_) {
+      kernels_.multiply_lines(units, first_ + row * pitch_, pitch_, b, c, ldc, accumulate);
     } else {
-      kernels.multiply(units, packed + (row - in_place) * units, 0, b, c, ldc, accumulate);
+      kernels_.multiply(units, packed_ + (row - packed_begin_) * units, 0, b, c, ldc, accumulate);
     }
   }
+
+ private:
+  const Kernels& kernels_;
+  const PackJob source_;
+  uint32_t* const packed_;
+  int64_t packed_begin_ = 0, packed_end_ = 0;
+  const char* first_ = nullptr;
+  int64_t pitch_ = 0, in_place_ = 0;  // bytes from row to row; how many rows
 };
 
 struct Block {  // of the contraction, at most kBlockUnits units deep
@@ -116,8 +130,8 @@ void multiply_block(const Job& job, const Workspace& work, const Tile& tile, con
   const int64_t units = (block.depth + kernels.unit - 1) / kernels.unit;
   const int a_segment = job.a.cut == Cut::kRows ? tile.row_segment : block.part;
   const int b_segment = job.b.cut == Cut::kRows ? tile.column_segment : block.part;
-  const LeftRows left(job, work,
-                      {job.a.part[0][a_segment], tile.row, tile.rows, block.k, block.depth, 0, 0});
+  LeftRows left(job, work,
+                {job.a.part[0][a_segment], tile.row, tile.rows, block.k, block.depth, 0, 0});
   for (int i = 0; i < job.b.accumulators; ++i) {
     const int64_t half = job.b.head_dim / 2;
     kernels.pack_b(
@@ -130,6 +144,7 @@ void multiply_block(const Job& job, const Workspace& work, const Tile& tile, con
   for (int64_t row = 0; row < tile.rows; row += kernels.rows) {
     run.begin = row;
     run.end = std::min(row + kernels.rows, tile.rows);
+    left.prepare(row);
     for (int i = 0; i < job.b.accumulators; ++i) {
       const uint32_t* b = work.b + i * job.packed_columns * kBlockUnits;
       float* c = out + i * job.packed_rows * job.ld + row * job.ld;

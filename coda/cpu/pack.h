@@ -24,9 +24,16 @@ struct Packer {
       uint32_t* to = panels + row / kWidth * kWidth * units + row % kWidth;
       if (job.source.major == Major::kRow) {
         pack_lines(job, row, units, to);
-      } else {
-        pack_across(job, row, units, to);
+        continue;
       }
+      if constexpr (kPairs) {
+        if (row % (2 * kLanes) == 0 && contiguous(job, row, 2 * kLanes)) {
+          pack_pairs_across(job, row, units, to);
+          row += kLanes;
+          continue;
+        }
+      }
+      pack_across(job, row, units, to);
     }
     if (const int64_t done = (job.rows + kLanes - 1) / kLanes * kLanes;
         done % kWidth != 0 && kWidth > kLanes) {
@@ -104,12 +111,33 @@ struct Packer {
     }
   }
 
+  // The rows from `row` on are there, and neighbours in the tensor.
+  static bool contiguous(const PackJob& job, int64_t row, int64_t count) {
+    return row + count <= job.rows &&
+           job.source_row(job.row + row + count - 1) == job.source_row(job.row + row) + count - 1;
+  }
+
+  // Column-major pairs: whole cache lines, 2·kLanes rows of two lines at a time.
+  static HWY_INLINE void pack_pairs_across(const PackJob& job, int64_t row, int64_t units,
+                                           uint32_t* to) {
+    static_assert(kWidth % (2 * kLanes) == 0 || kWidth <= kLanes);
+    static constexpr T kZeros[2 * kLanes] = {};
+    const int64_t ld = job.source.ld, last = job.depth - 1;
+    const T* line =
+        static_cast<const T*>(job.source.data) + job.k * ld + job.source_row(job.row + row);
+    uint32_t* const next = to + (kWidth > kLanes ? kLanes : kLanes * units);
+    for (int64_t u = 0; u < units; ++u, line += 2 * ld) {
+      const T* const second = 2 * u < last ? line + ld : kZeros;
+      put(pair_up(line, second), to + u * kWidth, units);
+      put(pair_up(line + kLanes, second + kLanes), next + u * kWidth, units);
+    }
+  }
+
   // Column-major: rows are contiguous; each unit is copied, pairs are interleaved from two lines.
   static HWY_INLINE void pack_across(const PackJob& job, int64_t row, int64_t units, uint32_t* to) {
     const T* base = static_cast<const T*>(job.source.data);
     const int64_t first = job.source_row(job.row + row);
-    const bool whole = row + kLanes <= job.rows &&
-                       job.source_row(job.row + row + kLanes - 1) == first + kLanes - 1;
+    const bool whole = contiguous(job, row, kLanes);
     for (int64_t u = 0; u < units; ++u) {
       T element[kUnit][kLanes];
       const T* lines[kUnit];
@@ -127,18 +155,20 @@ struct Packer {
         }
       }
       if constexpr (kPairs) {
-        put(simd::hn::Or(widen(lines[0]), simd::hn::ShiftLeft<16>(widen(lines[1]))),
-            to + u * kWidth, units);
+        put(pair_up(lines[0], lines[1]), to + u * kWidth, units);
       } else {
         put(read(lines[0]), to + u * kWidth, units);
       }
     }
   }
 
-  static HWY_INLINE Bits widen(const T* p) {
-    return simd::hn::PromoteTo(
-        simd::BitsTag(),
-        simd::hn::LoadU(simd::HalfBitsTag(), reinterpret_cast<const uint16_t*>(p)));
+  static HWY_INLINE Bits pair_up(const T* first, const T* second) {
+    const auto widen = [](const T* p) {
+      return simd::hn::PromoteTo(
+          simd::BitsTag(),
+          simd::hn::LoadU(simd::HalfBitsTag(), reinterpret_cast<const uint16_t*>(p)));
+    };
+    return simd::hn::Or(widen(first), simd::hn::ShiftLeft<16>(widen(second)));
   }
 
   // 4 × 4 units within the 128-bit blocks of four vectors first, then the blocks.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "coda/rows/threads.h"
+#include "coda/rows/widest.h"
 
 namespace coda::row {
 namespace {
@@ -23,7 +24,7 @@ struct Line {
   float *m, *v, *master;
 };
 
-void update(const Step& step, const Line& line, int64_t count) {
+CODA_WIDEST void update(const Step& step, const Line& line, int64_t count) {
   const AdamwFactors f = step.factors;
   const float clip = step.clip, kept = step.kept, rate = step.rate, c2 = step.c2;
 #pragma omp simd
@@ -38,12 +39,12 @@ void update(const Step& step, const Line& line, int64_t count) {
 }
 
 template <class T>
-void round_all(const float* master, int64_t count, T* weight) {
+CODA_WIDEST void round_all(const float* master, int64_t count, T* weight) {
   for (int64_t j = 0; j < count; ++j) weight[j] = from_float<T>(master[j]);
 }
 
 template <class T>
-void fold_all(const float* master, const T* gamma, int64_t count, T* folded) {
+CODA_WIDEST void fold_all(const float* master, const T* gamma, int64_t count, T* folded) {
   for (int64_t j = 0; j < count; ++j) {
     folded[j] = from_float<T>(to_float(from_float<T>(master[j])) * to_float(gamma[j]));
   }

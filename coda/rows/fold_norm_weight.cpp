@@ -1,8 +1,19 @@
 #include "coda/rows/fold_norm_weight.h"
 
 #include "coda/rows/threads.h"
+#include "coda/rows/widest.h"
 
 namespace coda::row {
+namespace {
+
+template <class T>
+CODA_WIDEST void multiply(const T* from, const T* factors, int64_t count, T* to) {
+  for (int64_t j = 0; j < count; ++j) {
+    to[j] = from_float<T>(to_float(from[j]) * to_float(factors[j]));
+  }
+}
+
+}  // namespace
 
 ProgramView validate(const FoldNormWeightArguments& arguments) {
   const TensorView& weight = arguments.weight;
@@ -29,11 +40,8 @@ void fold_norm_weight(const row::FoldNormWeightArguments& arguments, int asked_t
     const T* const factors = row::data_of<const T>(gamma);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < weight.rows; ++i) {
-      const T* from = row::data_of<const T>(weight) + i * weight.ld;
-      T* to = row::data_of<T>(out) + i * out.ld;
-      for (int64_t j = 0; j < weight.columns; ++j) {
-        to[j] = from_float<T>(to_float(from[j]) * to_float(factors[j]));
-      }
+      row::multiply(row::data_of<const T>(weight) + i * weight.ld, factors, weight.columns,
+                    row::data_of<T>(out) + i * out.ld);
     }
   });
 }

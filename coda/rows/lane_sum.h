@@ -7,7 +7,7 @@ namespace coda::row {
 
 // Σ term(i).
 template <class Term>
-float lane_sum(int64_t count, Term&& term) {
+[[gnu::always_inline]] inline float lane_sum(int64_t count, Term&& term) {
   constexpr int64_t kLanes = 16;
   float sums[kLanes] = {};
   int64_t i = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coda/program/problem.h"
+#include "coda/rows/widest.h"
 
 namespace coda::row {
 
@@ -18,7 +19,7 @@ struct NormRow {
 
 // of(j): x_j as a float; read once per column.
 template <class T, class Of>
-void norm_row(const NormRow<T>& row, int64_t columns, Of&& of) {
+CODA_WIDEST void norm_row(const NormRow<T>& row, int64_t columns, Of&& of) {
   constexpr int kLanes = 16;  // sums that vectors hold
   for (int64_t begin = 0, part = 0; begin < columns; begin += kPartialWidth, ++part) {
     const int64_t count = std::min<int64_t>(kPartialWidth, columns - begin);

@@ -7,6 +7,7 @@
 
 #include "coda/rows/lane_sum.h"
 #include "coda/rows/threads.h"
+#include "coda/rows/widest.h"
 
 namespace coda::row {
 namespace {
@@ -38,7 +39,7 @@ class Segment {
   }
 
   // One head of one row; returns its share of Σ z·dz. dn: room for a head.
-  float head(const Row& row, int64_t head, float* dn) const {
+  CODA_WIDEST float head(const Row& row, int64_t head, float* dn) const {
     const int64_t column = head * d_;
     const T* const dy = data_of<const T>(s_.dy) + row.m * s_.dy.ld + column;
     const T* const y = data_of<const T>(s_.y) + row.m * s_.y.ld + column;
