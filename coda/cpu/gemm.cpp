@@ -18,7 +18,7 @@
 namespace coda::cpu {
 namespace {
 
-constexpr int64_t kPackedRows = 64;  // of A at a time
+constexpr int64_t kPackedRows = 64;  // of A at a time: whole panels and vectors of every kernel
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

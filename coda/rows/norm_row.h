@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "coda/program/problem.h"
+#include "coda/rows/lane_sum.h"
 #include "coda/rows/widest.h"
 
 namespace coda::row {
@@ -20,18 +21,12 @@ struct NormRow {
 // of(j): x_j as a float; read once per column.
 template <class T, class Of>
 CODA_WIDEST void norm_row(const NormRow<T>& row, int64_t columns, Of&& of) {
-  constexpr int kLanes = 16;  // sums that vectors hold
   for (int64_t begin = 0, part = 0; begin < columns; begin += kPartialWidth, ++part) {
     const int64_t count = std::min<int64_t>(kPartialWidth, columns - begin);
-    float x[kPartialWidth] = {}, sums[kLanes] = {};
+    float x[kPartialWidth] = {};
     for (int64_t j = 0; j < count; ++j) x[j] = of(begin + j);
-    for (int64_t j = 0; j < kPartialWidth; j += kLanes) {
-      for (int64_t i = 0; i < kLanes; ++i) sums[i] += x[j + i] * x[j + i];
-    }
-    for (int step = kLanes / 2; step > 0; step /= 2) {
-      for (int i = 0; i < step; ++i) sums[i] += sums[i + step];
-    }
-    row.squares[part * row.squares_ld] = sums[0];
+    row.squares[part * row.squares_ld] =
+        lane_sum(kPartialWidth, [&](int64_t j) { return x[j] * x[j]; });
     if (row.gamma == nullptr) continue;
     for (int64_t j = 0; j < count; ++j) {
       row.scaled[begin + j] = from_float<T>(x[j] * to_float(row.gamma[begin + j]));

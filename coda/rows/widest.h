@@ -3,7 +3,7 @@
 // fused with additions (-ffp-contract=off). Host only.
 #pragma once
 
-// Sanitizers see functions before their resolvers may run; clang takes no templates.
+// Builds by clang and with sanitizers are for checks: one copy is enough there.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CODA_WIDEST [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
