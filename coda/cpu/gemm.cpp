@@ -13,6 +13,7 @@
 #include "coda/cpu/kernels.h"
 #include "coda/cpu/run.h"
 #include "coda/cpu/schedule.h"
+#include "coda/cpu/touch.h"
 #include "coda/cpu/workspace.h"
 
 namespace coda::cpu {
@@ -100,6 +101,20 @@ class LeftRows {
     kernels_.pack_a(some, packed_);
   }
 
+  // Ahead of a panel that is read where it stands: share `part` of `parts` of its lines to the
+  // second-level cache, so that its multiplications do not wait for memory.
+  void fetch(int64_t row, int64_t part, int64_t parts) const {
+    if (row >= in_place_) return;
+    constexpr int64_t kLine = 64;
+    const int64_t lines = source_.depth * source_.source.element_bytes / kLine;
+    for (int r = 0; r < kernels_.rows; ++r) {
+      const char* line = first_ + (row + r) * pitch_;
+      if (part == 0) touch(line);
+      for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i)
+        __builtin_prefetch(line + i * kLine, 0, 2);
+    }
+  }
+
   void multiply(int64_t row, int64_t units, const uint32_t* b, float* c, int64_t ldc,
                 bool accumulate) const {
     if (row < in_place_) {
@@ -141,6 +156,7 @@ void multiply_block(const Job& job, const Workspace& work, const Tile& tile, con
   // The epilogue follows panel by panel, while accumulators are in a near cache; what it will read
   // and write is on its way meanwhile.
   TileRun run = tile_run(job, work, tile, out);
+  const int64_t steps = (tile.columns + kernels.columns - 1) / kernels.columns;
   for (int64_t row = 0; row < tile.rows; row += kernels.rows) {
     run.begin = row;
     run.end = std::min(row + kernels.rows, tile.rows);
@@ -151,6 +167,7 @@ void multiply_block(const Job& job, const Workspace& work, const Tile& tile, con
       for (int64_t column = 0; column < tile.columns; column += kernels.columns) {
         if (finish && i == 0)
           job.program.prefetch(job.program.program, run, column, kernels.columns);
+        if (i == 0) left.fetch(row + kernels.rows, column / kernels.columns, steps);
         left.multiply(row, units, b + column * units, c + column, job.ld, !block.first);
       }
     }

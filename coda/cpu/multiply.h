@@ -20,6 +20,13 @@ void multiply_panels(int64_t depth, const void* a, int64_t a_pitch, const uint32
     CODA_UNROLL
     for (int j = 0; j < kVectors; ++j) sum[i][j] = simd::hn::Zero(d);
   }
+  if (accumulate) {  // what is added to was left by the block before, beyond the near caches
+    CODA_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      CODA_UNROLL
+      for (int j = 0; j < kVectors; ++j) __builtin_prefetch(c + i * ldc + j * kLanes, 1);
+    }
+  }
   const char* line[kRows];
   CODA_UNROLL
   for (int i = 0; i < kRows; ++i)
