@@ -11,8 +11,9 @@ struct Manifest<catalogue::LinearWeightGrad<float>> {
   static constexpr uint32_t kC = 1 << 1, kSquares = 1 << 3;
   using Kernels =
       KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 4>, WeightGrad<P, bf16, 5>,
-                 WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 5, kC>,
-                 WeightGrad<P, bf16, 1, kSquares>, WeightGrad<P, bf16, 5, kC | kSquares>,
+                 WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 3, kC>, WeightGrad<P, bf16, 5, kC>,
+                 WeightGrad<P, bf16, 1, kSquares>, WeightGrad<P, bf16, 3, kSquares>,
+                 WeightGrad<P, bf16, 5, kC | kSquares>,  //
                  WeightGrad<P, fp16, 0>, WeightGrad<P, fp16, 4>, WeightGrad<P, fp16, 1, kC>>;
 };
 
@@ -20,7 +21,7 @@ template <>
 struct Manifest<catalogue::LinearWeightGrad<bf16>> {
   using P = catalogue::LinearWeightGrad<bf16>;
   static constexpr uint32_t kC = 1 << 1, kSquares = 1 << 3;
-  using Kernels = KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 4>, WeightGrad<P, bf16, 6>,
+  using Kernels = KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 5>, WeightGrad<P, bf16, 6>,
                              WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 1, kSquares>>;
 };
 
@@ -35,16 +36,19 @@ struct Manifest<catalogue::LinearWeightGradFolded<float, bf16>> {
   using P = catalogue::LinearWeightGradFolded<float, bf16>;
   static constexpr uint32_t kC = 1 << 1, kSquares = 1 << 5;
   using Kernels =
-      KernelList<WholeWeightGrad<P, bf16, 1>, WholeWeightGrad<P, bf16, 1, kC>,
-                 WholeWeightGrad<P, bf16, 1, kSquares>, WholeWeightGrad<P, bf16, 1, kC | kSquares>>;
+      KernelList<WholeWeightGrad<P, bf16, 1>, WholeWeightGrad<P, bf16, 3>,
+                 WholeWeightGrad<P, bf16, 1, kC>, WholeWeightGrad<P, bf16, 3, kC>,
+                 WholeWeightGrad<P, bf16, 1, kSquares>, WholeWeightGrad<P, bf16, 1, kC | kSquares>,
+                 WholeWeightGrad<P, bf16, 3, kC | kSquares>>;
 };
 
 template <>
 struct Manifest<catalogue::LinearWeightGradFolded<bf16>> {
   using P = catalogue::LinearWeightGradFolded<bf16>;
   static constexpr uint32_t kC = 1 << 1, kSquares = 1 << 5;
-  using Kernels = KernelList<WholeWeightGrad<P, bf16, 1>, WholeWeightGrad<P, bf16, 1, kC>,
-                             WholeWeightGrad<P, bf16, 1, kSquares>>;
+  using Kernels =
+      KernelList<WholeWeightGrad<P, bf16, 1>, WholeWeightGrad<P, bf16, 3>,
+                 WholeWeightGrad<P, bf16, 1, kC>, WholeWeightGrad<P, bf16, 1, kSquares>>;
 };
 
 }  // namespace coda::plan

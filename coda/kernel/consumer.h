@@ -49,7 +49,7 @@ class Consumer {
       bool finishes = true;
       if constexpr (K::kSplits) {
         before += blocks_of(number) + (K::kPingpong ? blocks_of(number + grid_.clusters) : 0);
-        if (grid_.slices > 1) finishes = slices_.add(accumulators, unit);
+        if (unit.tile >= grid_.uncut) finishes = slices_.add(accumulators, unit);
       }
       place(unit_at<K>(grid_, number_of(i)).tile);
       if constexpr (K::kStaging.vector_bytes > 0) {

@@ -29,8 +29,8 @@ struct Grid {
   // are handed out apart from them (walk.h). Clusters from first_short on have one of the others
   // less than those before, for which made_up narrow ones make up.
   uint32_t narrow = 0, first_short = 0, made_up = 0;
-  // Units of work, which clusters take: tiles, or slices of their contraction.
-  uint32_t units = 0, slices = 1;
+  // Units of work, which clusters take: `uncut` tiles, then slices of the others' contraction.
+  uint32_t units = 0, uncut = 0, slices = 1;
   int slice_blocks = 0;
 };
 

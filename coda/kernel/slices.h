@@ -1,5 +1,5 @@
-// A contraction in slices: a unit of work multiplies one slice of a tile and leaves its sums in a
-// workspace; the warp that comes last at a part of a tile adds them up, slice by slice from the
+// A contraction in slices, of all tiles or of those that would not fill the last round of clusters:
+// a unit of work multiplies one slice of a tile and leaves its sums in a workspace; the warp that comes last at a part of a tile adds them up, slice by slice from the
 // first on, and goes on with the epilogue. Nobody waits, and the bits do not depend on who is last.
 //
 // A part is what one warp has of a tile. Warps need not agree on who is last: their parts share
@@ -27,15 +27,16 @@ CODA_DEVICE uint32_t own_unit(uint32_t consumer, uint32_t turn) {
 // Slice by slice: tiles that run at the same time then share A and B in L2.
 template <class K>
 CODA_DEVICE Unit unit_at(const Grid& grid, uint32_t number) {
-  if constexpr (!K::kSplits) {
-    return {number, 0, 0, grid.depth_blocks};
-  } else {
-    const uint32_t slice = number / grid.tiles;
-    const int first = static_cast<int>(slice) * grid.slice_blocks;
-    const int left = grid.depth_blocks - first;
-    return {number - slice * grid.tiles, slice, first,
-            left < 0 ? 0 : (left < grid.slice_blocks ? left : grid.slice_blocks)};
+  if constexpr (K::kSplits) {
+    if (number >= grid.uncut && grid.slices > 1) {
+      const uint32_t slice = (number - grid.uncut) / (grid.tiles - grid.uncut);
+      const int first = static_cast<int>(slice) * grid.slice_blocks;
+      const int left = grid.depth_blocks - first;
+      return {number - slice * (grid.tiles - grid.uncut), slice, first,
+              left < 0 ? 0 : (left < grid.slice_blocks ? left : grid.slice_blocks)};
+    }
   }
+  return {number, 0, 0, grid.depth_blocks};
 }
 
 template <class K>
@@ -56,7 +57,7 @@ class SliceSum {
   // Leaves this warp's part of a slice. True for the last one, whose accumulators then hold the
   // sum over all slices.
   CODA_DEVICE bool add(Accumulators& accumulators, const Unit& unit) const {
-    const uint32_t part = unit.tile * K::kPartsPerTile + own_;
+    const uint32_t part = (unit.tile - grid_.uncut) * K::kPartsPerTile + own_;
     store(accumulators, at(unit.slice, part));
     hw::warp_sync();
     uint32_t before = 0;
@@ -83,7 +84,7 @@ class SliceSum {
 
   // This lane's first four floats: partials are [slice][part][four registers][lane][4].
   CODA_DEVICE float* at(uint32_t slice, uint32_t part) const {
-    const int64_t number = int64_t{slice} * (grid_.tiles * K::kPartsPerTile) + part;
+    const int64_t number = int64_t{slice} * ((grid_.tiles - grid_.uncut) * K::kPartsPerTile) + part;
     return workspace_.partials + number * K::kPartFloats + hw::lane_again() * 4;
   }
 

@@ -82,7 +82,7 @@ plan::SlicedChoice choose_within(std::span<const plan::KernelEntry> kernels,
   const plan::Device& device = device_facts(target.device);
   const bool whole = target.workspace == nullptr && target.workspace_bytes == 0;
   if (whole && target.slices == 0) {
-    return {&plan::pick(target.kernel, kernels, view, request, device), 1};
+    return {&plan::pick(target.kernel, kernels, view, request, device), {}};
   }
   return plan::choose_sliced({target.kernel, target.slices}, kernels, view, request, device);
 }
@@ -151,7 +151,7 @@ int64_t workspace_bytes(std::span<const plan::KernelEntry> kernels, const Progra
                         const plan::LaunchRequest& request, const Target& target) {
   const plan::SlicedChoice choice = plan::choose_sliced({target.kernel, target.slices}, kernels,
                                                         view, request, device_facts(target.device));
-  return plan::workspace_bytes(*choice.kernel, *request.problem, choice.slices);
+  return plan::workspace_bytes(*choice.kernel, *request.problem, choice.slicing);
 }
 
 void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView& view,
@@ -160,11 +160,11 @@ void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView
   const plan::SlicedChoice choice = choose_within(kernels, view, request, target);
   const plan::KernelEntry& kernel = *choice.kernel;
   plan::LaunchRequest launch = request;
-  if (choice.slices > 1) {
+  if (choice.slicing.slices > 1) {
     plan::validate_workspace(view, request, target.workspace, target.workspace_bytes,
-                             plan::workspace_bytes(kernel, problem, choice.slices));
+                             plan::workspace_bytes(kernel, problem, choice.slicing));
     check_device_memory(view.name, "workspace", target.workspace, target.device);
-    launch.slices = choice.slices;
+    launch.slicing = choice.slicing;
     launch.workspace = target.workspace;
   }
   const auto with_problem = [&](const Error& error) {

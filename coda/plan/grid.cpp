@@ -69,7 +69,7 @@ int clusters_at_once(const kernel::TileConfig& config, int multiprocessors) {
 }
 
 kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config, int accumulators,
-                       int active_clusters, int slices) {
+                       int active_clusters, const Slicing& slicing) {
   const ClusterTile tile = cluster_tile(config, accumulators);
   kernel::Grid grid;
   grid.rows = make_axis(problem.rows, tile.rows, grid.row_tiles);
@@ -83,9 +83,11 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
     grid.depth_blocks += divide_up(problem.contraction.size(s), kernel::kBlockDepth);
   }
   grid.tiles = grid.row_tiles * grid.column_tiles;
-  grid.slices = static_cast<uint32_t>(slices);
-  grid.slice_blocks = divide_up(grid.depth_blocks, slices);
-  grid.units = grid.tiles * grid.slices;
+  grid.slices = static_cast<uint32_t>(slicing.slices);
+  grid.slice_blocks = divide_up(grid.depth_blocks, slicing.slices);
+  const uint32_t cut = slicing.slices > 1 ? std::min(slicing.tiles, grid.tiles) : 0;
+  grid.uncut = grid.tiles - cut;
+  grid.units = grid.uncut + cut * grid.slices;
   grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
   set_narrow_apart(grid, config, accumulators);

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "coda/kernel/config.h"
+#include "coda/plan/grid.h"
 #include "coda/program/problem.h"
 
 namespace coda::plan {
@@ -13,9 +13,9 @@ struct LaunchRequest {
   const void* program = nullptr;
   const Problem* problem = nullptr;
   const OperandView *a = nullptr, *b = nullptr;
-  // Of the contraction, which the kernel then has to be compiled for; their sums meet in the
+  // Of the contraction, which the kernel then has to be compiled for; sums of slices meet in the
   // workspace (slices.h).
-  int slices = 1;
+  Slicing slicing;
   void* workspace = nullptr;
 };
 

@@ -48,13 +48,12 @@ void launch(const plan::LaunchRequest& request, const void* target_pointer) {
   const Target& target = *static_cast<const Target*>(target_pointer);
   const auto& program = *static_cast<const typename K::Program*>(request.program);
   const kernel::Grid grid = plan::make_grid(*request.problem, K::kTile, K::kAccumulators,
-                                            active_clusters<K>(target.device), request.slices);
+                                            active_clusters<K>(target.device), request.slicing);
   auto arguments = plan::make_arguments<K>(program, *request.problem, *request.a, *request.b, grid,
                                            encode_tensor_map);
-  const bool sliced = K::kSplits && request.slices > 1;
+  const bool sliced = K::kSplits && request.slicing.slices > 1;
   if (sliced) {
-    const plan::WorkspaceLayout layout =
-        plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, request.slices);
+    const plan::WorkspaceLayout layout = plan::workspace_layout(plan::slice_space_of<K>(), grid);
     arguments.workspace = layout.at(request.workspace);
     check(cudaMemsetAsync(arguments.workspace.counters, 0,
                           static_cast<size_t>(layout.counter_bytes), target.stream),

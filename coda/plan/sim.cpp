@@ -10,7 +10,7 @@ void enqueue_chosen(std::span<const plan::KernelEntry> kernels, const ProgramVie
       plan::choose_sliced({target.kernel, target.slices}, kernels, view, request,
                           {.multiprocessors = target.multiprocessors});
   plan::LaunchRequest launch = request;
-  launch.slices = choice.slices;
+  launch.slicing = choice.slicing;
   choice.kernel->launch(launch, &target);
 }
 

@@ -37,9 +37,8 @@ void launch_kernel(const plan::LaunchRequest& request, const void* target_pointe
   const auto& program = *static_cast<const Program*>(request.program);
   const kernel::Grid grid =
       plan::make_grid(*request.problem, K::kTile, K::kAccumulators,
-                      plan::clusters_at_once(K::kTile, target.multiprocessors), request.slices);
-  const plan::WorkspaceLayout layout =
-      plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, request.slices);
+                      plan::clusters_at_once(K::kTile, target.multiprocessors), request.slicing);
+  const plan::WorkspaceLayout layout = plan::workspace_layout(plan::slice_space_of<K>(), grid);
   auto held = std::make_shared<HeldArguments<Program>>();
   held->arguments = plan::make_arguments<K>(program, *request.problem, *request.a, *request.b, grid,
                                             encode_request);

@@ -16,40 +16,67 @@ namespace {
 constexpr double kStoreBytesPerClock = 32, kLoadBytesPerClock = 20;
 // A launch that waits for its counters to be zeroed, and a fence and an atomic of every unit.
 constexpr double kLaunchClocks = 3000, kUnitClocks = 1500;
-// A prediction is not better than this; slices that gain less are not worth their traffic.
-constexpr double kWorthwhile = 0.95;
-constexpr uint32_t kMostWaves = 2;  // of whole tiles; beyond, slices could only fill the last
-
-kernel::Grid grid_of(const KernelEntry& kernel, const Problem& problem, const Device& device,
-                     int slices) {
-  return make_grid(problem, kernel.config, kernel.accumulators,
-                   clusters_at_once(kernel.config, device.multiprocessors), slices);
-}
+// Slices that are predicted to gain less are not worth their traffic.
+constexpr double kWorthwhile = 0.97;
 
 uint32_t divide_up(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
 
+uint32_t at_once(const KernelEntry& kernel, const Device& device) {
+  return static_cast<uint32_t>(clusters_at_once(kernel.config, device.multiprocessors));
+}
+
+kernel::Grid grid_of(const KernelEntry& kernel, const Problem& problem, uint32_t clusters,
+                     const Slicing& slicing) {
+  return make_grid(problem, kernel.config, kernel.accumulators, static_cast<int>(clusters),
+                   slicing);
+}
+
+// Tiles of the last round of clusters: what remains of full ones, or a full one.
+uint32_t in_last_round(uint32_t tiles, uint32_t clusters) {
+  return tiles - (std::max(tiles, 1u) - 1) / clusters * clusters;
+}
+
+// whole: the clocks without slices. What a round of whole tiles takes, by their number; then what
+// only slices have.
+double sliced_clocks(const KernelEntry& kernel, const kernel::Grid& grid, double whole) {
+  const double round = whole / divide_up(grid.tiles, grid.clusters);
+  const uint32_t sliced = divide_up(grid.units - grid.uncut, grid.clusters);
+  const double share = static_cast<double>(grid.slice_blocks) / grid.depth_blocks;
+  const double bytes = 4.0 * kernel.config.rows * kernel.config.columns /
+                       (kernel.config.pingpong ? 1 : 2);  // that a consumer has of a tile
+  const double leave = kUnitClocks + bytes / kStoreBytesPerClock;
+  const double gather = grid.slices * bytes / kLoadBytesPerClock;
+  return kLaunchClocks + round * (divide_up(grid.uncut, grid.clusters) + sliced * share) +
+         sliced * leave + divide_up(grid.tiles - grid.uncut, grid.clusters) * gather;
+}
+
 struct Prediction {
-  int slices = 1;
-  double clocks = 0;  // where there is more than one
+  Slicing slicing;
+  double clocks = 0;
 };
 
-// Nothing is predicted for kernels that cannot slice the problem: launches wait for this.
+// Launches wait for this: one grid, and then counts alone.
 Prediction best_slices(const KernelEntry& kernel, const ProgramView& program,
                        const Problem& problem, const Device& device) {
-  if (kernel.slice_space.empty()) return {};
-  const kernel::Grid grid = grid_of(kernel, problem, device, 1);
-  const int most = std::min(kMaxSlices, grid.depth_blocks / kMinSliceBlocks);
-  const auto at_once =
-      static_cast<uint32_t>(clusters_at_once(kernel.config, device.multiprocessors));
-  if (most < 2 || grid.tiles > kMostWaves * at_once) return {};
-  Prediction best{1, kWorthwhile * predict_clocks(kernel, program, problem, device)};
-  for (int slices = 2; slices <= most; ++slices) {
-    const int slice_blocks = (grid.depth_blocks + slices - 1) / slices;
-    const int last = grid.depth_blocks - slice_blocks * (slices - 1);
-    if (last < kMinSliceBlocks) continue;
-    const double clocks = predict_sliced_clocks(kernel, program, problem, device, slices);
-    if (clocks < best.clocks) best = {slices, clocks};
+  Prediction best{{}, predict_clocks(kernel, program, problem, device)};
+  if (kernel.slice_space.empty()) return best;
+  const double whole = best.clocks;
+  best.clocks *= kWorthwhile;
+  const uint32_t clusters = at_once(kernel, device);
+  kernel::Grid grid = grid_of(kernel, problem, clusters, {});
+  const uint32_t cut = in_last_round(grid.tiles, clusters);
+  grid.uncut = grid.tiles - cut;
+  for (int slices = 2; slices <= std::min(kMaxSlices, grid.depth_blocks / kMinSliceBlocks);
+       ++slices) {
+    grid.slice_blocks = (grid.depth_blocks + slices - 1) / slices;
+    if (grid.depth_blocks - grid.slice_blocks * (slices - 1) < kMinSliceBlocks) continue;
+    grid.slices = static_cast<uint32_t>(slices);
+    grid.units = grid.uncut + cut * grid.slices;
+    grid.clusters = std::min(grid.units, clusters);
+    const double clocks = sliced_clocks(kernel, grid, whole);
+    if (clocks < best.clocks) best = {{slices, cut}, clocks};
   }
+  if (best.slicing.slices == 1) best.clocks = whole;
   return best;
 }
 
@@ -60,35 +87,20 @@ kernel::Workspace WorkspaceLayout::at(void* memory) const {
   return {reinterpret_cast<float*>(bytes), reinterpret_cast<uint32_t*>(bytes + partial_bytes)};
 }
 
-WorkspaceLayout workspace_layout(const SliceSpace& space, uint32_t tiles, int slices) {
-  if (slices == 1) return {};
-  return {int64_t{tiles} * slices * space.floats * 4, int64_t{tiles} * space.counters * 4};
+WorkspaceLayout workspace_layout(const SliceSpace& space, const kernel::Grid& grid) {
+  const int64_t cut = grid.tiles - grid.uncut;
+  return {cut * grid.slices * space.floats * 4, cut * space.counters * 4};
 }
 
-int64_t workspace_bytes(const KernelEntry& kernel, const Problem& problem, int slices) {
-  const uint32_t tiles = make_grid(problem, kernel.config, kernel.accumulators, 1).tiles;
-  return workspace_layout(kernel.slice_space, tiles, slices).bytes();
+int64_t workspace_bytes(const KernelEntry& kernel, const Problem& problem, const Slicing& slicing) {
+  return workspace_layout(kernel.slice_space, grid_of(kernel, problem, 1, slicing)).bytes();
 }
 
-// As many tiles with a contraction as short as the slices': each has an epilogue's worth of sums to
-// leave. Then what only slices have.
 double predict_sliced_clocks(const KernelEntry& kernel, const ProgramView& program,
-                             const Problem& problem, const Device& device, int slices) {
-  if (slices == 1) return predict_clocks(kernel, program, problem, device);
-  const kernel::Grid grid = grid_of(kernel, problem, device, slices);
-  const ClusterTile tile = cluster_tile(kernel.config, kernel.accumulators);
-  Problem short_ones;
-  short_ones.rows.begin[1] = int64_t{grid.row_tiles} * tile.rows * slices;
-  short_ones.columns.begin[1] = int64_t{grid.column_tiles} * tile.columns;
-  short_ones.contraction.begin[1] = int64_t{grid.slice_blocks} * kernel::kBlockDepth;
-
-  const double bytes = 4.0 * kernel.config.rows * kernel.config.columns /
-                       (kernel.config.pingpong ? 1 : 2);  // that a consumer has of a tile
-  const double leave = kUnitClocks + bytes / kStoreBytesPerClock;
-  const double gather = slices * bytes / kLoadBytesPerClock;
-  return kLaunchClocks + predict_clocks(kernel, program, short_ones, device) +
-         divide_up(grid.units, grid.clusters) * leave +
-         divide_up(grid.tiles, grid.clusters) * gather;
+                             const Problem& problem, const Device& device, const Slicing& slicing) {
+  const double whole = predict_clocks(kernel, program, problem, device);
+  if (slicing.slices == 1) return whole;
+  return sliced_clocks(kernel, grid_of(kernel, problem, at_once(kernel, device), slicing), whole);
 }
 
 std::string sliced_name(const KernelEntry& kernel, int slices) {
@@ -113,22 +125,22 @@ SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEnt
           fmt::format("1 to {} for configuration {}", most, config_name(predicted.config)),
           fmt::format("{}", asked.slices));
     }
-    return {&predicted, asked.slices};
+    return {&predicted, {.slices = asked.slices}};
   }
   if (asked.kernel != nullptr) {
-    return {&predicted, best_slices(predicted, program, problem, device).slices};
+    return {&predicted, best_slices(predicted, program, problem, device).slicing};
   }
-  SlicedChoice best{&predicted, 1};
+  SlicedChoice best{&predicted, {}};
   double least = kWorthwhile * predict_clocks(predicted, program, problem, device);
   for (const KernelEntry& kernel : kernels) {
     if (!fits(kernel, program, *request.a, *request.b)) continue;
     const Prediction prediction = best_slices(kernel, program, problem, device);
-    if (prediction.slices > 1 && prediction.clocks < least) {
-      best = {&kernel, prediction.slices};
+    if (prediction.slicing.slices > 1 && prediction.clocks < least) {
+      best = {&kernel, prediction.slicing};
       least = prediction.clocks;
     }
   }
-  if (best.slices == 1) best.kernel = &pick(nullptr, kernels, program, request, device);
+  if (best.slicing.slices == 1) best.kernel = &pick(nullptr, kernels, program, request, device);
   return best;
 }
 

@@ -198,7 +198,7 @@ class CudaRace {
       entry.result.config = way.config;
       entry.result.chosen = way.chosen;
       entry.result.chosen_whole = way.chosen_whole;
-      entry.result.slices = way.target.slices;
+      entry.result.slices = way.slices;
       entry.result.rounds = rounds_;
       entry.result.baseline = "cublas";
       entry.contender = enter([&c, target = way.target] { c.variant->run_cuda(c.call, target); });

@@ -20,19 +20,20 @@ std::vector<CudaWay> CudaTargets::ways_of(const CudaCase& c) {
   const plan::KernelEntry& whole = plan::pick(nullptr, kernels, program, request, device);
   const plan::SlicedChoice chosen = choose(nullptr);
   std::vector<CudaWay> ways;
-  const auto add = [&](const cuda::Target& target) {
-    ways.push_back({target, plan::sliced_name(*target.kernel, target.slices),
-                    target.kernel == chosen.kernel && target.slices == chosen.slices,
-                    target.kernel == &whole && target.slices == 1});
+  const auto add = [&](const cuda::Target& target, const plan::Slicing& slicing) {
+    ways.push_back({target, plan::sliced_name(*target.kernel, slicing.slices), slicing.slices,
+                    target.kernel == chosen.kernel && slicing == chosen.slicing,
+                    target.kernel == &whole && slicing.slices == 1});
   };
   for (const plan::KernelEntry* kernel : fitting_kernels(kernels, *c.variant, c.call)) {
     cuda::Target target{.kernel = kernel, .slices = 1};
-    add(target);
-    target.slices = choose(kernel).slices;
-    if (target.slices == 1) continue;
-    target.workspace_bytes = plan::workspace_bytes(*kernel, problem, target.slices);
+    add(target, {});
+    const plan::Slicing slicing = choose(kernel).slicing;
+    if (slicing.slices == 1) continue;
+    target.slices = 0;
+    target.workspace_bytes = plan::workspace_bytes(*kernel, problem, slicing);
     target.workspace = workspaces_.emplace_back(target.workspace_bytes).data();
-    add(target);
+    add(target, slicing);
   }
   return ways;
 }

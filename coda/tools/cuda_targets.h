@@ -12,6 +12,7 @@ namespace coda::tools {
 struct CudaWay {
   cuda::Target target;
   std::string config;         // "pp128x128_s6_c2x1_n32_k4"
+  int slices = 1;             // of the contraction
   bool chosen = false;        // what coda takes where it is given a workspace
   bool chosen_whole = false;  // what it takes where it is not
 };

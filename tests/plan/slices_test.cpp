@@ -74,18 +74,30 @@ TEST(Slices, FillTheGpuWhereThereAreFewTiles) {
     const SlicedChoice choice = Question(M, N, 16384).choose();
     const int cluster = choice.kernel->config.cluster_rows * choice.kernel->config.cluster_columns;
     const kernel::Grid grid =
-        make_grid(Question(M, N, 16384).problem, choice.kernel->config, 1, 132, choice.slices);
-    EXPECT_GT(choice.slices, 1) << M << " x " << N;
+        make_grid(Question(M, N, 16384).problem, choice.kernel->config, 1, 132, choice.slicing);
+    EXPECT_GT(choice.slicing.slices, 1) << M << " x " << N;
+    EXPECT_EQ(grid.uncut, 0) << M << " x " << N;
     EXPECT_LE(grid.units * static_cast<uint32_t>(cluster), 2 * 132u) << M << " x " << N;
     EXPECT_GT(2 * grid.units * static_cast<uint32_t>(cluster), 132u) << M << " x " << N;
   }
 }
 
 TEST(Slices, LeaveWholeWhatFillsTheGpuOrIsShort) {
-  EXPECT_EQ(Question(4096, 4096, 16384).choose().slices, 1);
-  EXPECT_EQ(Question(11008, 4096, 16384).choose().slices, 1);
-  EXPECT_EQ(Question(512, 512, 512).choose().slices, 1);
-  EXPECT_EQ(Question(512, 512, 0).choose().slices, 1);
+  EXPECT_EQ(Question(4096, 4096, 16384).choose().slicing.slices, 1);
+  EXPECT_EQ(Question(22016, 4096, 16384).choose().slicing.slices, 1);
+  EXPECT_EQ(Question(512, 512, 512).choose().slicing.slices, 1);
+  EXPECT_EQ(Question(512, 512, 0).choose().slicing.slices, 1);
+}
+
+// 128 × 256, in pairs along N: 352 tiles of clusters are five rounds of 66, and 22.
+TEST(Slices, ShareOutTheTilesOfTheLastRound) {
+  const Question q(11264, 2048, 16384);
+  const SlicedChoice choice = q.choose();
+  EXPECT_EQ(sliced_name(*choice.kernel, choice.slicing.slices), "co128x256_s4_c1x2_n32_k3");
+  EXPECT_EQ(choice.slicing.tiles, 22);
+  const kernel::Grid grid = make_grid(q.problem, choice.kernel->config, 1, 66, choice.slicing);
+  EXPECT_EQ(grid.uncut, 330);
+  EXPECT_EQ(grid.units, 330 + 66);
 }
 
 RC_GTEST_PROP(Slices, KeepEnoughBlocksAndPayOff, ()) {
@@ -93,26 +105,31 @@ RC_GTEST_PROP(Slices, KeepEnoughBlocksAndPayOff, ()) {
                    *rc::gen::inRange<int64_t>(0, 1 << 17));
   const int processors = *rc::gen::inRange(1, 200);
   const SlicedChoice choice = q.choose({}, processors);
-  const kernel::Grid grid = make_grid(q.problem, choice.kernel->config, 1, 1, choice.slices);
+  const int slices = choice.slicing.slices;
+  const kernel::Grid grid = make_grid(q.problem, choice.kernel->config, 1, 1, choice.slicing);
   const Device device{processors};
-  RC_ASSERT(choice.slices >= 1 && choice.slices <= kMaxSlices);
-  if (choice.slices > 1) {
-    RC_ASSERT(grid.depth_blocks - grid.slice_blocks * (choice.slices - 1) >= kMinSliceBlocks);
-    RC_ASSERT(predict_sliced_clocks(*choice.kernel, q.view, q.problem, device, choice.slices) <
+  RC_ASSERT(slices >= 1 && slices <= kMaxSlices);
+  if (slices > 1) {
+    RC_ASSERT(grid.depth_blocks - grid.slice_blocks * (slices - 1) >= kMinSliceBlocks);
+    const int cluster = choice.kernel->config.cluster_rows * choice.kernel->config.cluster_columns;
+    RC_ASSERT(grid.uncut % static_cast<uint32_t>(std::max(processors / cluster, 1)) == 0);
+    RC_ASSERT(predict_sliced_clocks(*choice.kernel, q.view, q.problem, device, choice.slicing) <
               predict_clocks(*choice.kernel, q.view, q.problem, device));
   } else {
     const KernelEntry& whole = choose(kKernels, q.view, q.problem, q.a, q.b, device);
     RC_ASSERT(choice.kernel == &whole);
   }
   const SlicedChoice again = q.choose({}, processors);
-  RC_ASSERT(again.kernel == choice.kernel && again.slices == choice.slices);
+  RC_ASSERT(again.kernel == choice.kernel && again.slicing == choice.slicing);
 }
 
 TEST(Slices, TakeAWorkspaceOfPartialsAndCounters) {
   const Question q(512, 300, 16384);  // 2 × 3 tiles of clusters of 256 × 128
-  EXPECT_EQ(workspace_bytes(kKernels[0], q.problem, 1), 0);
-  EXPECT_EQ(workspace_bytes(kKernels[0], q.problem, 5), 4 * (5 * 6 * 256 * 128 + 6 * 2 * 4));
-  const WorkspaceLayout layout = workspace_layout(kKernels[0].slice_space, 6, 5);
+  EXPECT_EQ(workspace_bytes(kKernels[0], q.problem, {}), 0);
+  EXPECT_EQ(workspace_bytes(kKernels[0], q.problem, {5}), 4 * (5 * 6 * 256 * 128 + 6 * 2 * 4));
+  EXPECT_EQ(workspace_bytes(kKernels[0], q.problem, {5, 2}), 4 * (5 * 2 * 256 * 128 + 2 * 2 * 4));
+  const WorkspaceLayout layout = workspace_layout(
+      kKernels[0].slice_space, make_grid(q.problem, kKernels[0].config, 1, 1, {5}));
   const kernel::Workspace at = layout.at(somewhere<void>(4));
   EXPECT_EQ(at.partials, somewhere<float>(4));
   EXPECT_EQ(reinterpret_cast<float*>(at.counters), at.partials + 5 * 6 * 256 * 128);
@@ -122,8 +139,8 @@ TEST(Slices, AreThoseAskedFor) {
   const Question q(512, 512, 16384);
   const SlicedChoice choice = q.choose({&kKernels[1], 7});
   EXPECT_EQ(choice.kernel, &kKernels[1]);
-  EXPECT_EQ(choice.slices, 7);
-  EXPECT_EQ(q.choose({nullptr, 1}).slices, 1);
+  EXPECT_EQ(choice.slicing, Slicing{7});
+  EXPECT_EQ(q.choose({nullptr, 1}).slicing.slices, 1);
   EXPECT_EQ(q.choose({&kKernels[2]}).kernel, &kKernels[2]);
   EXPECT_EQ(refusal([&] { q.choose({&kKernels[0], 17}); }),
             "linear_weight_grad: argument 'slices': expected 1 to 16 for configuration "
@@ -132,7 +149,7 @@ TEST(Slices, AreThoseAskedFor) {
   whole_only.slice_space = {};
   EXPECT_NE(refusal([&] { q.choose({&whole_only, 2}); }).find("expected 1 to 1"),
             std::string::npos);
-  EXPECT_EQ(q.choose({&whole_only}).slices, 1);
+  EXPECT_EQ(q.choose({&whole_only}).slicing.slices, 1);
 }
 
 // A tuned kernel is taken where the contraction stays whole, and changes no number of slices.
@@ -140,7 +157,7 @@ TEST(Slices, AreNotTuned) {
   for (const int64_t K : {int64_t{16384}, int64_t{512}}) {
     const Question q(512, 512, K);
     const SlicedChoice before = q.choose();
-    const bool whole = before.slices == 1;
+    const bool whole = before.slicing.slices == 1;
     EXPECT_EQ(whole, K == 512);
     for (const KernelEntry& kernel : kKernels) {
       if (!fits(kernel, q.view, q.a, q.b)) continue;
@@ -149,7 +166,7 @@ TEST(Slices, AreNotTuned) {
                 config_name(kernel.config));
       use_tuning(cache);
       const SlicedChoice after = q.choose();
-      EXPECT_EQ(after.slices, before.slices);
+      EXPECT_EQ(after.slicing, before.slicing);
       EXPECT_EQ(after.kernel, whole ? &kernel : before.kernel);
     }
     use_tuning({});

@@ -21,7 +21,8 @@ struct SlicedProblem {
   int slices;
   bool adds = false;  // c, in the memory of out
   bool integers = false;
-  int clusters = 1;  // that the grid is made for
+  int clusters = 1;     // that the grid is made for
+  uint32_t cut = 1000;  // tiles, the last ones, that are sliced: here all
 };
 
 template <class K>
@@ -47,9 +48,8 @@ class SlicedKernel {
     const OperandView a = operand(a_, problem_.M), b = operand(b_, problem_.N);
     const Problem validated = validate(describe(program), a, b);
     const kernel::Grid grid =
-        plan::make_grid(validated, K::kTile, 1, problem_.clusters, problem_.slices);
-    const plan::WorkspaceLayout layout =
-        plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, problem_.slices);
+        plan::make_grid(validated, K::kTile, 1, problem_.clusters, {problem_.slices, problem_.cut});
+    const plan::WorkspaceLayout layout = plan::workspace_layout(plan::slice_space_of<K>(), grid);
     const auto words = static_cast<size_t>(layout.bytes() / 4);
     std::vector<float> workspace(words + 2 * kGuard, kPoison);
     auto arguments = plan::make_arguments<K>(program, validated, a, b, grid, sim::encode_request);

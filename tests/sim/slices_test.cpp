@@ -15,7 +15,8 @@ using PingpongAdding = Kernel<1, kC>;
 using Wide = Kernel<4>;
 using WideAdding = Kernel<4, kC>;
 using TallAdding = Kernel<5, kC>;
-using Large = Kernel<6>;  // 192 accumulators per thread
+using NarrowingAdding = Kernel<3, kC>;  // ragged tiles are multiplied in fewer steps
+using Large = Kernel<6>;                // 192 accumulators per thread
 
 template <class K>
 void expect_exact(SlicedProblem problem, int multiprocessors = 4) {
@@ -28,6 +29,17 @@ void expect_exact(SlicedProblem problem, int multiprocessors = 4) {
           << "row " << m << ", column " << n << ", " << problem.slices << " slices";
     }
   }
+}
+
+template <class K>
+void expect_same_bits(const SlicedProblem& problem) {
+  SlicedKernel<K> kernel(problem);
+  const std::vector<float> first = kernel.run({.seed = 1});
+  for (uint64_t seed = 2; seed <= 6; ++seed) {
+    EXPECT_EQ(kernel.run({.seed = seed}), first) << "seed " << seed;
+  }
+  EXPECT_EQ(kernel.run({.seed = 1, .policy = sim::Policy::kLazy}), first);
+  EXPECT_EQ(kernel.run({.seed = 1, .multiprocessors = 2}), first);
 }
 
 TEST(Slices, AddUpToTheProduct) {
@@ -58,20 +70,29 @@ TEST(Slices, OfSeveralTilesPerBlock) {
   expect_exact<Large>({.M = 300, .N = 200, .depths = {330}, .slices = 3}, 2);
 }
 
+// Whole tiles first, so that both consumers go on with slices after them; then those of the last
+// tiles alone, in rounds of their own.
+TEST(Slices, OfTheLastTilesOnly) {
+  // Three or five whole units of two clusters come before.
+  expect_exact<Pingpong>(
+      {.M = 600, .N = 200, .depths = {330}, .slices = 3, .clusters = 2, .cut = 2});
+  expect_exact<Pingpong>({.M = 600, .N = 200, .depths = {330}, .slices = 5, .cut = 1}, 2);
+  expect_exact<PingpongAdding>(
+      {.M = 600, .N = 200, .depths = {330}, .slices = 2, .adds = true, .clusters = 2, .cut = 3});
+  expect_exact<WideAdding>(
+      {.M = 500, .N = 500, .depths = {330}, .slices = 3, .adds = true, .clusters = 2, .cut = 2});
+  expect_exact<TallAdding>(
+      {.M = 300, .N = 500, .depths = {330}, .slices = 2, .adds = true, .cut = 1});
+  expect_exact<Large>({.M = 300, .N = 400, .depths = {330}, .slices = 3, .cut = 1}, 2);
+  expect_exact<NarrowingAdding>(
+      {.M = 600, .N = 248, .depths = {330}, .slices = 3, .adds = true, .clusters = 2, .cut = 2});
+  expect_same_bits<Pingpong>(
+      {.M = 600, .N = 200, .depths = {330}, .slices = 3, .clusters = 2, .cut = 2});
+}
+
 // A slice begins in one segment and ends in another.
 TEST(Slices, CrossSegmentsOfTheContraction) {
   expect_exact<Pingpong>({.M = 100, .N = 40, .depths = {100, 20, 0, 200}, .slices = 3});
-}
-
-template <class K>
-void expect_same_bits(const SlicedProblem& problem) {
-  SlicedKernel<K> kernel(problem);
-  const std::vector<float> first = kernel.run({.seed = 1});
-  for (uint64_t seed = 2; seed <= 6; ++seed) {
-    EXPECT_EQ(kernel.run({.seed = seed}), first) << "seed " << seed;
-  }
-  EXPECT_EQ(kernel.run({.seed = 1, .policy = sim::Policy::kLazy}), first);
-  EXPECT_EQ(kernel.run({.seed = 1, .multiprocessors = 2}), first);
 }
 
 TEST(Slices, GiveTheSameBitsInEveryOrder) {
