@@ -1,6 +1,7 @@
 // A contraction in slices, of all tiles or of those that would not fill the last round of clusters:
-// a unit of work multiplies one slice of a tile and leaves its sums in a workspace; the warp that comes last at a part of a tile adds them up, slice by slice from the
-// first on, and goes on with the epilogue. Nobody waits, and the bits do not depend on who is last.
+// a unit of work multiplies one slice of a tile and leaves its sums in a workspace; the warp that
+// comes last at a part of a tile adds them up, slice by slice from the first on, and goes on with
+// the epilogue. Nobody waits, and the bits do not depend on who is last.
 //
 // A part is what one warp has of a tile. Warps need not agree on who is last: their parts share
 // nothing but the buffers of the epilogue's inputs, which every warp gives back for itself.
