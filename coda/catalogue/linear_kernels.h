@@ -14,7 +14,7 @@ struct Manifest<catalogue::Linear<bf16>> {
                  Forward<P, bf16, 0, kRstd>, Forward<P, bf16, 2, kRstd>,               //
                  InputGrad<P, bf16, 0>, InputGrad<P, bf16, 2>, InputGrad<P, bf16, 4>,  //
                  WeightGrad<P, bf16, 0>, TransposedA<P, bf16, 0>,                      //
-                 Forward<P, bf16, 1, kC>, Forward<P, bf16, 1, kBias>>;
+                 Forward<P, bf16, 1, kC>, Forward<P, bf16, 3, kC>, Forward<P, bf16, 1, kBias>>;
 };
 
 template <>
