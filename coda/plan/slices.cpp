@@ -52,22 +52,23 @@ double sliced_clocks(const KernelEntry& kernel, const kernel::Grid& grid, double
 
 struct Prediction {
   Slicing slicing;
-  double clocks = 0;
+  double clocks = 0;  // where there are slices
 };
 
-// Launches wait for this: one grid, and then counts alone.
+// Launches wait for this: nothing is predicted for kernels that cannot slice the problem, and one
+// grid serves all numbers of slices.
 Prediction best_slices(const KernelEntry& kernel, const ProgramView& program,
                        const Problem& problem, const Device& device) {
-  Prediction best{{}, predict_clocks(kernel, program, problem, device)};
-  if (kernel.slice_space.empty()) return best;
-  const double whole = best.clocks;
-  best.clocks *= kWorthwhile;
+  if (kernel.slice_space.empty()) return {};
   const uint32_t clusters = at_once(kernel, device);
   kernel::Grid grid = grid_of(kernel, problem, clusters, {});
+  const int most = std::min(kMaxSlices, grid.depth_blocks / kMinSliceBlocks);
+  if (most < 2) return {};
+  const double whole = predict_clocks(kernel, program, problem, device);
   const uint32_t cut = in_last_round(grid.tiles, clusters);
   grid.uncut = grid.tiles - cut;
-  for (int slices = 2; slices <= std::min(kMaxSlices, grid.depth_blocks / kMinSliceBlocks);
-       ++slices) {
+  Prediction best{{}, kWorthwhile * whole};
+  for (int slices = 2; slices <= most; ++slices) {
     grid.slice_blocks = (grid.depth_blocks + slices - 1) / slices;
     if (grid.depth_blocks - grid.slice_blocks * (slices - 1) < kMinSliceBlocks) continue;
     grid.slices = static_cast<uint32_t>(slices);
@@ -76,7 +77,6 @@ Prediction best_slices(const KernelEntry& kernel, const ProgramView& program,
     const double clocks = sliced_clocks(kernel, grid, whole);
     if (clocks < best.clocks) best = {{slices, cut}, clocks};
   }
-  if (best.slicing.slices == 1) best.clocks = whole;
   return best;
 }
 
