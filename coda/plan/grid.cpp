@@ -40,21 +40,30 @@ void set_narrow_apart(kernel::Grid& grid, const kernel::TileConfig& config, int 
   grid.made_up = (grid.clusters - grid.first_short) * (3 * inside <= config.columns ? 2 : 1);
 }
 
-// The tiles in flight form a patch of `group` rows: the one that touches the least of A and B.
+// The tiles in flight form a patch of `group` rows: the one that touches the least of A and B. But a
+// round of clusters does not end where a group does: it reaches into the next one, all of whose rows
+// are read twice then. Where a row has few tiles it is better to walk row by row.
 uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int accumulators) {
   constexpr uint32_t kMost = 64;
   const uint32_t in_flight = std::min(grid.clusters, grid.tiles);
+  const int64_t columns = int64_t{tile.columns} * accumulators;
   uint32_t best = 1;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (uint32_t n = 1; n <= std::min(grid.row_tiles, kMost); ++n) {
-    const int64_t across = (in_flight + n - 1) / n;
-    const int64_t touched = int64_t{n} * tile.rows + across * tile.columns * accumulators;
+    const int64_t touched = int64_t{n} * tile.rows + (in_flight + n - 1) / n * columns;
     if (touched < least) {
       least = touched;
       best = n;
     }
   }
-  return best;
+  if (2 * grid.row_tiles <= 3 * best) {
+    return std::max(grid.row_tiles, 1u);  // no few rows left in the end
+  }
+  const auto of_a_round = [&](uint32_t n) {
+    return (n + in_flight / std::max(grid.column_tiles, 1u)) * int64_t{tile.rows} +
+           std::min(grid.column_tiles, in_flight / n + 1) * columns;
+  };
+  return of_a_round(1) < of_a_round(best) ? 1 : best;
 }
 
 }  // namespace

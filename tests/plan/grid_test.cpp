@@ -164,6 +164,32 @@ TEST(Grid, NarrowTilesAreTakenWithTheirRows) {
   }
 }
 
+// Where a row has few tiles, the next 66 tiles are in as few rows as can be, wherever a round begins:
+// a row that two rounds share is read twice.
+TEST(Grid, RoundsShareFewRows) {
+  const Problem problem = whole_problem(2048, 8192);
+  for (const int config : {0, 2, 5}) {
+    const kernel::Grid grid = make_grid(problem, kTileConfigs[config], 1, 66);
+    const ClusterTile tile = cluster_tile(kTileConfigs[config], 1);
+    const uint32_t whole = grid.tiles - grid.narrow;
+    const uint32_t in_row = grid.column_tiles - (grid.narrow > 0 ? 1 : 0);
+    for (uint32_t first = 0; first < whole; first += 66) {
+      std::set<int> rows;
+      for (uint32_t t = first; t < std::min(first + 66, whole); ++t) {
+        rows.insert(kernel::tile_place(grid, t, tile.rows, tile.columns).row);
+      }
+      EXPECT_LE(rows.size(), 66 / in_row + 2) << config << ", " << first;
+    }
+  }
+}
+
+// Eight rows of tiles are one group, not six and two.
+TEST(Grid, NoGroupOfFewRowsIsLeft) {
+  Problem problem = whole_problem(8192, 16384);
+  problem.rows = {1, {0, 2048}};
+  EXPECT_EQ(make_grid(problem, kTileConfigs[5], 1, 66).group, 8u);
+}
+
 // Tiles taken at the same time are neighbours: 64 of them touch few rows of A and B.
 TEST(Grid, TilesInFlightFormAPatch) {
   const Problem problem = whole_problem(8192, 8192);
