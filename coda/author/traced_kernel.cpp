@@ -8,12 +8,12 @@
 namespace coda::author {
 
 static_assert(alignof(kernel::Grid) == 8 && sizeof(kernel::Grid) % 8 == 0 &&
-              alignof(kernel::Workspace) == 8);
+              alignof(kernel::Workspace) == 8 && alignof(kernel::Pace) == 8);
 
 ArgumentLayout::ArgumentLayout(const ProgramView& view) {
   program = (kOperandMaps + view.ports.size() * kMaxSegments) * kMapBytes;
   grid = program + program_bytes(view);
-  const size_t end = grid + sizeof(kernel::Grid) + sizeof(kernel::Workspace);
+  const size_t end = grid + sizeof(kernel::Grid) + sizeof(kernel::Workspace) + sizeof(kernel::Pace);
   bytes = (end + kAlignment - 1) / kAlignment * kAlignment;
 }
 

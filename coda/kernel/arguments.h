@@ -15,6 +15,7 @@ struct Arguments {
   Program program;
   Grid grid;
   Workspace workspace;  // where the contraction is cut into slices
+  Pace pace;
 };
 
 }  // namespace CODA_TARGET

@@ -25,6 +25,7 @@ struct Grid {
   uint32_t row_tiles = 0, column_tiles = 0, tiles = 0;
   uint32_t group = 1;  // tile rows that are walked together
   uint32_t clusters = 0;
+  uint32_t paced = 0;  // whether clusters wait for each other
   // Tiles of the last column, one in every tile row, that have less to multiply than the others and
   // are handed out apart from them (walk.h). Clusters from first_short on have one of the others
   // less than those before, for which made_up narrow ones make up.
@@ -39,6 +40,13 @@ struct Workspace {
   float* partials = nullptr;
   uint32_t* counters = nullptr;  // of slices that have come; zero before the launch
 };
+
+// Where clusters wait for each other (pace.h); null: they do not. Zero before the first launch.
+struct Pace {
+  uint32_t* tiles = nullptr;    // that clusters have begun
+  uint32_t* in_vain = nullptr;  // whether one has waited so
+};
+inline constexpr uint32_t kMostPaced = 256;  // clusters
 
 // Where a column of the first accumulator stands among the columns of whole heads; that of the
 // second stands half a head further.

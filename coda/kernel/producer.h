@@ -1,5 +1,6 @@
 // The producer: one thread that keeps the ring of A and B stages full.
 #pragma once
+#include "coda/kernel/pace.h"
 #include "coda/kernel/slices.h"
 
 namespace coda::kernel {
@@ -38,8 +39,9 @@ class Producer {
 
   CODA_DEVICE void run(uint32_t cluster) {
     const Grid& grid = arguments_.grid;
-    for (uint32_t i = 0, number; (number = unit_number<K::kNarrows>(grid, cluster, i)) < grid.units;
-         ++i) {
+    uint32_t i = 0;
+    for (uint32_t number; (number = unit_number<K::kNarrows>(grid, cluster, i)) < grid.units; ++i) {
+      if (is_paced()) keep_pace(grid, arguments_.pace, i);
       const Unit unit = unit_at<K>(grid, number);
       const TilePlace place =
           tile_place(grid, unit.tile, K::kClusterRows * K::kRows, K::kClusterColumns * K::kColumns);
@@ -62,9 +64,14 @@ class Producer {
         if constexpr (K::kSplits) before += (grid.depth[s] + kBlockDepth - 1) / kBlockDepth;
       }
     }
+    if (is_paced()) leave_pace(grid, arguments_.pace, cluster, i);
   }
 
  private:
+  // The other blocks of a cluster follow the first.
+  CODA_DEVICE bool is_paced() const {
+    return rank_row_ == 0 && rank_column_ == 0 && arguments_.pace.tiles != nullptr;
+  }
   // What a unit has of a segment of the contraction that comes after `before` blocks.
   static CODA_DEVICE int first_step(const Unit& unit, int before) {
     return K::kSplits && unit.first > before ? (unit.first - before) * kBlockDepth : 0;

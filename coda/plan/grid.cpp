@@ -27,11 +27,22 @@ kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
   return axis;
 }
 
+// Clusters drift apart over the contraction of many tiles. With less than this they still find in
+// L2 what others have read.
+constexpr int64_t kPacedContraction = 8192, kPacedWalk = 1 << 18;
+
+bool drifts(const kernel::Grid& grid) {
+  const int64_t contraction = int64_t{grid.depth_blocks} * kernel::kBlockDepth;
+  const int64_t walk = contraction * divide_up(grid.units, std::max(grid.clusters, 1u));
+  return contraction >= kPacedContraction && walk >= kPacedWalk && grid.clusters > 1 &&
+         grid.clusters <= kernel::kMostPaced;
+}
+
 // Sets apart the tiles of the last column where they have less to multiply. Each costs as much of a
 // whole one as it has columns, and A's part besides: two of 64 columns in 192, or one of 128, are
-// about a whole one.
+// about a whole one. Not where clusters wait for each other: they would for whoever has one more.
 void set_narrow_apart(kernel::Grid& grid, const kernel::TileConfig& config, int accumulators) {
-  if (!kernel::narrows(config, accumulators) || grid.slices > 1) return;
+  if (!kernel::narrows(config, accumulators) || grid.slices > 1 || grid.paced != 0) return;
   if (grid.columns.segments > 1 || grid.column_tiles < 2) return;
   const int inside = (grid.columns.size[0] % config.columns + 63) / 64 * 64;
   if (inside == 0 || inside >= config.columns) return;
@@ -40,9 +51,9 @@ void set_narrow_apart(kernel::Grid& grid, const kernel::TileConfig& config, int 
   grid.made_up = (grid.clusters - grid.first_short) * (3 * inside <= config.columns ? 2 : 1);
 }
 
-// The tiles in flight form a patch of `group` rows: the one that touches the least of A and B. But a
-// round of clusters does not end where a group does: it reaches into the next one, all of whose rows
-// are read twice then. Where a row has few tiles it is better to walk row by row.
+// The tiles in flight form a patch of `group` rows: the one that touches the least of A and B. But
+// a round of clusters does not end where a group does: it reaches into the next one, all of whose
+// rows are read twice then. Where a row has few tiles it is better to walk row by row.
 uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int accumulators) {
   constexpr uint32_t kMost = 64;
   const uint32_t in_flight = std::min(grid.clusters, grid.tiles);
@@ -99,6 +110,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.units = grid.uncut + cut * grid.slices;
   grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
+  grid.paced = drifts(grid) ? 1 : 0;
   set_narrow_apart(grid, config, accumulators);
   return grid;
 }

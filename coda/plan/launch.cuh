@@ -1,5 +1,7 @@
 // Instantiates and launches kernels for the GPU. Included by catalogue/x.cu.
 #pragma once
+#include <atomic>
+
 #include "coda/kernel/gemm.h"
 #include "coda/plan/arguments.h"
 #include "coda/plan/cuda.h"
@@ -43,6 +45,23 @@ int active_clusters(int device) {
   });
 }
 
+// Counters by which clusters keep together: a line of L2 for each of the launches that may run at
+// the same time. Zero when the library is loaded, and left as kernel/pace.h says.
+inline constexpr uint32_t kPaces = 64, kPaceWords = 32;
+static __device__ uint32_t pace_words[kPaces * kPaceWords];
+
+static kernel::Pace next_pace(int device) {
+  static PerDevice<uint32_t*> words;
+  static std::atomic<uint32_t> launches = 0;
+  uint32_t* first = words.get(device, [] {
+    void* address = nullptr;
+    check(cudaGetSymbolAddress(&address, pace_words), "cudaGetSymbolAddress");
+    return static_cast<uint32_t*>(address);
+  });
+  uint32_t* own = first + launches.fetch_add(1, std::memory_order_relaxed) % kPaces * kPaceWords;
+  return {own, own + 1};
+}
+
 template <class K>
 void launch(const plan::LaunchRequest& request, const void* target_pointer) {
   const Target& target = *static_cast<const Target*>(target_pointer);
@@ -51,6 +70,7 @@ void launch(const plan::LaunchRequest& request, const void* target_pointer) {
                                             active_clusters<K>(target.device), request.slicing);
   auto arguments = plan::make_arguments<K>(program, *request.problem, *request.a, *request.b, grid,
                                            encode_tensor_map);
+  if (grid.paced != 0) arguments.pace = next_pace(target.device);
   const bool sliced = K::kSplits && request.slicing.slices > 1;
   if (sliced) {
     const plan::WorkspaceLayout layout = plan::workspace_layout(plan::slice_space_of<K>(), grid);

@@ -28,6 +28,7 @@ template <class Program>
 struct HeldArguments {
   kernel::Arguments<Program> arguments;
   std::vector<float> workspace;  // not a number but for the counters, which are zero
+  uint32_t pace[2] = {};
 };
 
 template <class K>
@@ -46,6 +47,7 @@ void launch_kernel(const plan::LaunchRequest& request, const void* target_pointe
                          std::numeric_limits<float>::quiet_NaN());
   held->arguments.workspace = layout.at(held->workspace.data());
   std::fill_n(held->arguments.workspace.counters, layout.counter_bytes / 4, 0u);
+  held->arguments.pace = {&held->pace[0], &held->pace[1]};  // for short contractions too
   target.stream.push_back({.blocks = static_cast<int>(grid.clusters) * K::kCluster,
                            .cluster_size = K::kCluster,
                            .threads = kernel::kThreads,

@@ -37,5 +37,17 @@ CODA_DEVICE uint32_t atomic_add(uint32_t* to, uint32_t value) {
                : "memory");
   return before;
 }
+// These order nothing.
+CODA_DEVICE void add_relaxed(uint32_t* to, uint32_t value) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+CODA_DEVICE void store_relaxed(uint32_t* to, uint32_t value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+CODA_DEVICE uint32_t load_relaxed(const uint32_t* from) {
+  uint32_t word;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
+  return word;
+}
 
 }  // namespace coda::ptx

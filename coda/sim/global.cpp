@@ -113,4 +113,24 @@ uint32_t atomic_add(uint32_t* to, uint32_t value, Location where) {
   return before;
 }
 
+void add_relaxed(uint32_t* to, uint32_t value, Location where) {
+  Call call(where, SiteKind::kOther, "add_relaxed");
+  check_alignment(call, to, 4);
+  *to += value;
+}
+
+void store_relaxed(uint32_t* to, uint32_t value, Location where) {
+  Call call(where, SiteKind::kOther, "store_relaxed");
+  check_alignment(call, to, 4);
+  *to = value;
+}
+
+uint32_t load_relaxed(const uint32_t* from, Location where) {
+  Call call(where, SiteKind::kOther, "load_relaxed");
+  check_alignment(call, from, 4);
+  call.machine.wake(call.thread);
+  call.machine.suspend(call.thread, {});
+  return *from;
+}
+
 }  // namespace coda::sim

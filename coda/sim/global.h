@@ -17,5 +17,9 @@ inline uint32_t load_global_if(bool wanted, uint64_t from, uint32_t otherwise) {
 }
 void fence_gpu(Location where = Location::current());
 uint32_t atomic_add(uint32_t* to, uint32_t value, Location where = Location::current());
+// These order nothing. Others may run before the load.
+void add_relaxed(uint32_t* to, uint32_t value, Location where = Location::current());
+void store_relaxed(uint32_t* to, uint32_t value, Location where = Location::current());
+uint32_t load_relaxed(const uint32_t* from, Location where = Location::current());
 
 }  // namespace coda::sim

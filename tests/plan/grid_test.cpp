@@ -164,7 +164,7 @@ TEST(Grid, NarrowTilesAreTakenWithTheirRows) {
   }
 }
 
-// Where a row has few tiles, the next 66 tiles are in as few rows as can be, wherever a round begins:
+// Where a row has few tiles, 66 tiles are in as few rows as can be, wherever a round begins:
 // a row that two rounds share is read twice.
 TEST(Grid, RoundsShareFewRows) {
   const Problem problem = whole_problem(2048, 8192);
