@@ -13,9 +13,11 @@ namespace {
 constexpr double kClockHz = 1.755e9;
 constexpr double kTensorColumnsPerClock = 0.25;  // of 128 rows × 64 contraction elements
 constexpr double kTensorSlack = 1.24;            // of what the tensor cores could do
-constexpr double kL2BytesPerClock = 36.6;        // of a multiprocessor
-// Blocks drift apart over a long contraction and many waves, and then share less in L2.
-constexpr double kDrift = 0.18, kDriftContraction = 22016, kDriftWaves = 40;
+constexpr double kL2BytesPerClock = 39;          // of a multiprocessor
+// Blocks drift apart over a long contraction and many waves, and then share less in L2. Where they
+// wait for each other at every tile, those of pingpong kernels do so within a very long one.
+constexpr double kDrift = 0.2, kDriftContraction = 24000, kDriftWaves = 40;
+constexpr double kPacedDrift = 0.25, kPacedContraction = 11000, kPacedMore = 22000;
 // Of each regime over their geometric mean, which the clocks stand for.
 constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
@@ -23,7 +25,7 @@ constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 constexpr double kTileClocks = 100, kPortClocks = 0.3;
 constexpr double kReductionHalves = 2;  // of a state of several numbers
 // Where nothing covers an epilogue, the tensor cores also run dry before it and fill up after it.
-constexpr double kExposed = 1.33;
+constexpr double kExposed = 1.2;
 
 // Two-byte elements that travel for each element of the output.
 double port_halves(const ProgramView& program) {
@@ -69,6 +71,17 @@ double longest_walk(const kernel::Grid& grid, double share) {
   return std::max(longest, each + share * (turns(made_up, shorter) + also));
 }
 
+// Bytes through L2 that sharing would have saved.
+double drift_of(const kernel::Grid& grid, const kernel::TileConfig& tile, double contraction) {
+  if (grid.paced != 0) {
+    const double more = std::max(contraction - kPacedContraction, 0.0) / kPacedMore;
+    return tile.pingpong ? kPacedDrift * more : 0;
+  }
+  const double waves = std::ceil(static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u));
+  return kDrift * std::min(1.0, contraction / kDriftContraction) *
+         std::min(1.0, waves / kDriftWaves);
+}
+
 }  // namespace
 
 double predict_clocks(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
@@ -76,10 +89,7 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
   const kernel::TileConfig& tile = kernel.config;
   const kernel::Grid grid =
       make_grid(problem, tile, kernel.accumulators, clusters_at_once(tile, device.multiprocessors));
-  const double waves = std::ceil(static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u));
-  const double drift = 1 + kDrift *
-                               std::min(1.0, static_cast<double>(problem.K()) / kDriftContraction) *
-                               std::min(1.0, waves / kDriftWaves);
+  const double drift = 1 + drift_of(grid, tile, static_cast<double>(problem.K()));
   const double halves = port_halves(program);
   const double work = halves + reduction_halves(program);  // of an epilogue
 
