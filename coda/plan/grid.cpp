@@ -28,13 +28,16 @@ kernel::Axis make_axis(const Segments& segments, int tile, uint32_t& tiles) {
 }
 
 // Clusters drift apart over the contraction of many tiles. With less than this they still find in
-// L2 what others have read.
-constexpr int64_t kPacedContraction = 8192, kPacedWalk = 1 << 18;
+// L2 what others have read, or enough of it: small tiles read the most.
+constexpr int64_t kPacedWalk = 1 << 18;
+constexpr int64_t paced_contraction(const kernel::TileConfig& config) {
+  return config.rows * config.columns > 128 * 128 ? 16384 : 8192;
+}
 
-bool drifts(const kernel::Grid& grid) {
+bool drifts(const kernel::Grid& grid, const kernel::TileConfig& config) {
   const int64_t contraction = int64_t{grid.depth_blocks} * kernel::kBlockDepth;
   const int64_t walk = contraction * divide_up(grid.units, std::max(grid.clusters, 1u));
-  return contraction >= kPacedContraction && walk >= kPacedWalk && grid.clusters > 1 &&
+  return contraction >= paced_contraction(config) && walk >= kPacedWalk && grid.clusters > 1 &&
          grid.clusters <= kernel::kMostPaced;
 }
 
@@ -110,7 +113,7 @@ kernel::Grid make_grid(const Problem& problem, const kernel::TileConfig& config,
   grid.units = grid.uncut + cut * grid.slices;
   grid.clusters = std::min(grid.units, static_cast<uint32_t>(active_clusters));
   grid.group = choose_group(grid, tile, accumulators);
-  grid.paced = drifts(grid) ? 1 : 0;
+  grid.paced = drifts(grid, config) ? 1 : 0;
   set_narrow_apart(grid, config, accumulators);
   return grid;
 }

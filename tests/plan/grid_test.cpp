@@ -190,6 +190,21 @@ TEST(Grid, NoGroupOfFewRowsIsLeft) {
   EXPECT_EQ(make_grid(problem, kTileConfigs[5], 1, 66).group, 8u);
 }
 
+// Over many tiles of long contractions, from 8192 on those of 128 × 128; narrow tiles are in the
+// walk then.
+TEST(Grid, ClustersKeepTogetherWhereTheyWouldDrift) {
+  const auto paced = [](int64_t N, int64_t K, int config) {
+    const kernel::Grid grid = make_grid(whole_problem(N, K), kTileConfigs[config], 1, 66);
+    EXPECT_TRUE(grid.paced == 0 || grid.narrow == 0) << N << " x " << K;
+    return grid.paced != 0;
+  };
+  EXPECT_TRUE(paced(8192, 22016, 2));
+  EXPECT_TRUE(paced(8192, 8192, 0));
+  EXPECT_FALSE(paced(8192, 8192, 2));
+  EXPECT_FALSE(paced(2048, 16384, 2));
+  EXPECT_FALSE(paced(44032, 4096, 0));
+}
+
 // Tiles taken at the same time are neighbours: 64 of them touch few rows of A and B.
 TEST(Grid, TilesInFlightFormAPatch) {
   const Problem problem = whole_problem(8192, 8192);
