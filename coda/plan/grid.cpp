@@ -64,7 +64,7 @@ uint32_t choose_group(const kernel::Grid& grid, const ClusterTile& tile, int acc
   uint32_t best = 1;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (uint32_t n = 1; n <= std::min(grid.row_tiles, kMost); ++n) {
-    const int64_t touched = int64_t{n} * tile.rows + (in_flight + n - 1) / n * columns;
+    const int64_t touched = int64_t{n} * tile.rows + divide_up(in_flight, n) * columns;
     if (touched < least) {
       least = touched;
       best = n;

@@ -17,7 +17,7 @@ constexpr double kL2BytesPerClock = 39;          // of a multiprocessor
 // Blocks drift apart over a long contraction and many waves, and then share less in L2. Where they
 // wait for each other at every tile, those of pingpong kernels do so within a very long one.
 constexpr double kDrift = 0.2, kDriftContraction = 24000, kDriftWaves = 40;
-constexpr double kPacedDrift = 0.25, kPacedContraction = 11000, kPacedMore = 22000;
+constexpr double kPacedDrift = 0.25, kPacedFrom = 11000, kPacedPer = 22000;
 // Of each regime over their geometric mean, which the clocks stand for.
 constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
@@ -71,10 +71,10 @@ double longest_walk(const kernel::Grid& grid, double share) {
   return std::max(longest, each + share * (turns(made_up, shorter) + also));
 }
 
-// Bytes through L2 that sharing would have saved.
+// Bytes through L2 that sharing would have saved, as a share of those that it leaves.
 double drift_of(const kernel::Grid& grid, const kernel::TileConfig& tile, double contraction) {
   if (grid.paced != 0) {
-    const double more = std::max(contraction - kPacedContraction, 0.0) / kPacedMore;
+    const double more = std::max(contraction - kPacedFrom, 0.0) / kPacedPer;
     return tile.pingpong ? kPacedDrift * more : 0;
   }
   const double waves = std::ceil(static_cast<double>(grid.tiles) / std::max(grid.clusters, 1u));

@@ -128,8 +128,7 @@ void store_relaxed(uint32_t* to, uint32_t value, Location where) {
 uint32_t load_relaxed(const uint32_t* from, Location where) {
   Call call(where, SiteKind::kOther, "load_relaxed");
   check_alignment(call, from, 4);
-  call.machine.wake(call.thread);
-  call.machine.suspend(call.thread, {});
+  call.machine.yield(call.thread);
   return *from;
 }
 

@@ -56,10 +56,13 @@ void Machine::suspend(Thread& thread, Waiting waiting) {
   thread.waiting = {};
 }
 
-void Machine::maybe_yield(Thread& thread) {
-  if (!random.one_in(yield_one_in_)) return;
+void Machine::yield(Thread& thread) {
   wake(thread);
   suspend(thread, {});
+}
+
+void Machine::maybe_yield(Thread& thread) {
+  if (random.one_in(yield_one_in_)) yield(thread);
 }
 
 void Machine::wake(Thread& thread) {

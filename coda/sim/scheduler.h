@@ -33,6 +33,7 @@ struct Machine {
 
   // Of the running thread.
   void suspend(Thread& thread, Waiting waiting);
+  void yield(Thread& thread);
   void maybe_yield(Thread& thread);
 
   void wake(Thread& thread);
