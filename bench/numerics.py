@@ -41,6 +41,7 @@ def all_cases(make: cases.Maker) -> list[cases.Case]:
         row_cases.embedding_backward(make, M, K, 100),
         row_cases.rope_backward(make, M, 6, 2, 128, K),
         row_cases.fold_norm_weight(make, N, K),
+        row_cases.scale_gradient(make, N, K),
         row_cases.finish_columns(make, 40, N),
         row_cases.square_sums(make, N, K),
         row_cases.clip_factor(make, 100_000),

@@ -83,6 +83,23 @@ def fold_norm_weight(make: Maker, N: int, K: int) -> Case:
     return Case("fold_norm_weight", make.type, inputs, function, coda, None)
 
 
+def scale_gradient(make: Maker, N: int, K: int) -> Case:
+    gradient, out = torch.randn(N, K, device=make.device), make.empty(N, K)
+    factor = torch.tensor(0.37, device=make.device)
+    variant = "fp32" if make.type == "fp32" else f"fp32-{make.type}"
+
+    def coda(run):
+        run("scale_gradient", variant, None, None, gradient=gradient, factor=factor, out=out)
+        return dict(out=out)
+
+    def function(v):
+        scaled = v["gradient"] * v["factor"]
+        return dict(out=scaled if scaled.element_size() > 4 else scaled.to(make.dtype))
+
+    inputs = dict(gradient=gradient, factor=factor)
+    return Case("scale_gradient", variant, inputs, function, coda, None)
+
+
 def finish_columns(make: Maker, count: int, N: int) -> Case:
     partials, out = torch.randn(count, N, device=make.device), make.empty(N)
 

@@ -41,7 +41,7 @@ def linear_cross_entropy(
         z_loss: λ of λ·lse², added to each token's loss; lse: the log-sum-exp of z.
         label_smoothing: from 0 to below 1, as in F.cross_entropy.
         softcap: c > 0 takes c·tanh(z/c) for z; 0: none.
-        chunk: tokens whose logits exist at a time; None: as many as have 2²⁹ logits.
+        chunk: tokens whose logits exist at a time; None: as many as have 2³⁰ logits.
 
     Returns:
         The loss in fp32: [], or target's shape for reduction "none". The mean over no tokens is

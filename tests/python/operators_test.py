@@ -97,6 +97,11 @@ def test_small_integers_are_exact(device: str) -> None:
     c = torch.randint(-9, 9, (40, 24)).float().to(device)
     result = OPS.linear(x, w, c=c, alpha=2.0, beta=-1.0, dtype=torch.float32)
     assert torch.equal(result.cpu().double(), 2 * (x.cpu().double() @ w.cpu().double().T) - c.cpu())
+    factor = torch.tensor(-3.0, device=device)
+    for gradient, dtype in ((c, None), (c, torch.bfloat16), (x, None)):
+        scaled = OPS.scale_gradient(gradient, factor, dtype)
+        assert scaled.dtype == (dtype or gradient.dtype)
+        assert torch.equal(scaled.double(), -3 * gradient.double())
     dw = OPS.linear_weight_grad([x, x[:, :16]], x, torch.float32, 3.0)
     wide = torch.cat([x, x[:, :16]], 1).double()
     assert torch.equal(dw.double(), 3 * (wide.T @ x.double()))

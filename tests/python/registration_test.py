@@ -53,6 +53,8 @@ def other_calls(device: str) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]
          ([y], [w], x, moments, 1e-5, squares, squares, gamma, gamma, x, True, True), {}),
         ("linear_layer_norm_backward",
          ([y, y], [w, w], x, moments, 1e-5, squares, squares, gamma, gamma), {}),
+        ("scale_gradient", (x, column[0]), {}),
+        ("scale_gradient", (state[0], column[:1]), {"dtype": torch.bfloat16}),
         ("clip_factor", (state[0].flatten(), 1.0), {}),
         ("adamw", (*state, torch.ones(3, device=device)),
          {"gamma": gamma, "dtype": torch.bfloat16}),

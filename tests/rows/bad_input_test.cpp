@@ -12,6 +12,7 @@
 #include "coda/rows/fold_norm_weight.h"
 #include "coda/rows/norm_inputs.h"
 #include "coda/rows/rope_backward.h"
+#include "coda/rows/scale_gradient.h"
 #include "tests/program/expect_error.h"
 #include "tests/rows/tensors.h"
 
@@ -108,6 +109,27 @@ TEST(FoldNormWeight, BadInput) {
   TensorView later = weight;  // not exactly the memory of weight
   later.data = static_cast<const float*>(weight.data) + 1;
   fails({weight, gamma, later}, {"'out'", "memory apart from 'weight'"});
+}
+
+TEST(ScaleGradient, BadInput) {
+  Tensors t;
+  const TensorView gradient = t.matrix(4, 6), factor = t.matrix(1, 1), out = t.out(4, 6);
+  const auto fails = [&](const row::ScaleGradientArguments& a,
+                         std::initializer_list<std::string> texts) {
+    expect_error([&] { cpu::scale_gradient(a); }, texts);
+    expect_untouched(out);
+  };
+  fails({gradient, t.matrix(1, 6), out}, {"scale_gradient: argument 'factor'", "[1, 1]", "[1, 6]"});
+  fails({gradient, factor, t.out(4, 5)}, {"'out'", "[4, 6]", "[4, 5]"});
+  TensorView half = gradient;
+  half.dtype = DType::kBf16;
+  half.element_bytes = 2;
+  fails({half, factor, out}, {"'out'", "bf16", "fp32"});  // never to a wider type
+  half.dtype = DType::kFp16;
+  fails({half, factor, out}, {"'gradient'", "bf16 or fp32", "fp16"});
+  TensorView later = gradient;  // not exactly the memory of the gradient
+  later.data = static_cast<const float*>(gradient.data) + 1;
+  fails({gradient, factor, later}, {"'out'", "memory apart from 'gradient'"});
 }
 
 TEST(FinishColumns, BadInput) {

@@ -25,6 +25,7 @@ from coda.operators import (
     norm_inputs,
     optimizer,
     rope_backward,
+    scale_gradient,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "norm_inputs",
     "optimizer",
     "rope_backward",
+    "scale_gradient",
 ]

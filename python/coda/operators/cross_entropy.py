@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from coda import _native
+from coda.operators import scale_gradient
 from coda.operators.registration import define
 
 LOSS, WITH_GRADIENTS, RECOMPUTE = 0, 1, 3  # of coda_cross_entropy_step
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}  # coda_loss_reduction
-DEFAULT_LOGITS = 1 << 29  # that exist at a time; the C++ model has as many
+DEFAULT_LOGITS = 1 << 30  # that exist at a time: the fewer, the more often dweight is added to
 
-# chunk: rows of z that exist at a time; 0: as many as have 2²⁹ elements.
+# chunk: rows of z that exist at a time; 0: as many as have 2³⁰ elements.
 OPTIONS = (
     'int ignore_index=-100, str reduction="mean", float z_loss=0., float label_smoothing=0., '
     "float softcap=0., int chunk=0"
@@ -155,15 +156,8 @@ def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         gradients = list(made)
     for i, (gradient, dtype) in enumerate(zip((dx, dweight), ctx.types)):
         if needs[i] and ctx.made[i]:
-            gradients[i] = times(gradient, dloss, dtype)
+            gradients[i] = scale_gradient.operator(gradient, dloss, dtype)
     return (*gradients, *[None] * 9)
-
-
-def times(gradient: Tensor, factor: Tensor, dtype: torch.dtype) -> Tensor:
-    """factor [] · gradient, rounded once: as a number without dimensions, it would first be rounded
-    to the gradient's type. The host does not look at it."""
-    out = gradient.new_empty(gradient.shape, dtype=dtype)
-    return torch.mul(gradient, factor.reshape(1, 1), out=out)
 
 
 operator = define(SCHEMA, linear_cross_entropy, save, backward)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from coda.layer import RECOMPUTE
-from coda.patching import causal_lm, decoder_layer, gpt2_block
+from coda.patching import causal_lm, decoder_layer, final_norm, gpt2_block
 from coda.patching.causal_lm import PatchedHead
 from coda.patching.conditions import Options, Patched
 from coda.patching.families import SUPPORTED, loaded_families
@@ -29,10 +29,10 @@ def patch(
     """Makes a transformers model run its decoder layers, and its loss, as coda programs.
 
     Llama, Mistral, Qwen2, Qwen3 and GPT-2, also inside of wrappers (PEFT, DDP, fully_shard). The
-    forwards of layers and of …ForCausalLM are replaced on these instances; parameters, state_dict,
-    classes and the attention function stay the model's. A layer with something that transformers
-    did not put there (LoRA, a quantised linear, a hook inside of it) runs stock. Patching again
-    changes the options.
+    forwards of layers, of the norm behind them and of …ForCausalLM are replaced on these instances;
+    parameters, state_dict, classes and the attention function stay the model's. A layer with
+    something that transformers did not put there (LoRA, a quantised linear, a hook inside of it)
+    runs stock. Patching again changes the options.
 
     Args:
         strict: raise where a layer would run stock, instead of warning once.
@@ -51,33 +51,33 @@ def patch(
     options = Options(strict, recompute, min_tokens)
     families: list[tuple[Any, Any]] = [(family, decoder_layer) for family in loaded_families()]
     families += [(family, gpt2_block) for family in gpt2_block.loaded_families()]
-    found: list[tuple[nn.Module, Any]] = []
-    forwards: dict[str, Any] = {}  # by family
-    heads: list[tuple[nn.Module, PatchedHead]] = []
+    forwards = {family.name: kind.make_forward(family) for family, kind in families}
+    layers: list[tuple[nn.Module, Any, Patched]] = []  # with their forwards
+    others: list[tuple[nn.Module, Any, Patched]] = []
     for name, module in model.named_modules():
         for family, kind in families:
             if _has_forward_of(module, family.layer):
-                found.append((module, kind.patched_layer(name, module, family, options)))
-                forwards.setdefault(family.name, kind.make_forward(family))
+                state = kind.patched_layer(name, module, family, options)
+                layers.append((module, forwards[family.name], state))
+            elif kind is decoder_layer and _is_last_norm(name, module, family):
+                state = final_norm.patched_norm(name, module, options)
+                others.append((module, final_norm.make_forward(family), state))
             elif loss and _has_forward_of(module, family.causal_lm):
-                heads.append((module, _patched_head(name, module, options)))
-    if not found:
+                state = _patched_head(name, module, options)
+                others.append((module, causal_lm.make_forward(type(module)), state))
+    if not layers:
         raise TypeError(
             f"coda.patch: {type(model).__name__} has no decoder layer that coda covers; expected a "
             f"model of transformers: {SUPPORTED}"
         )
-    for layer, state in found:
-        _check_forward(layer, state.name)
-    for head, top in heads:
-        _check_forward(head, top.name)
+    for module, _, state in layers + others:
+        _check_forward(module, state.name)
     if strict:
-        for patched in [state for _, state in found] + [top for _, top in heads]:
-            _insist(options, patched.name, patched.unusual())
+        for _, _, state in layers + others:
+            _insist(options, state.name, state.unusual())
     unpatch(model)
-    for layer, state in found:
-        _replace(layer, forwards[state.family.name], state)
-    for head, top in heads:
-        _replace(head, causal_lm.make_forward(type(head)), top)
+    for module, forward, state in layers + others:
+        _replace(module, forward, state)
     return model
 
 
@@ -116,6 +116,10 @@ def _check(model: Any, strict: Any, recompute: Any, min_tokens: Any, loss: Any) 
 def _has_forward_of(module: nn.Module, stock: type[nn.Module]) -> bool:
     """A stock module, or one whose class only adds to it, as fully_shard's do."""
     return isinstance(module, stock) and type(module).forward is stock.forward
+
+
+def _is_last_norm(name: str, module: nn.Module, family: Any) -> bool:
+    return name.rpartition(".")[2] == final_norm.NAME and _has_forward_of(module, family.norm)
 
 
 def _patched_head(name: str, model: nn.Module, options: Options) -> PatchedHead:

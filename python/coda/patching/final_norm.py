@@ -1,0 +1,35 @@
+"""The forward of a patched model's last norm, the one behind its layers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from coda.patching.conditions import Options, Patched
+from coda.patching.families import Family
+from coda.patching.parts import Watch
+
+NAME = "norm"  # in transformers' …Model; no other norm is called so
+
+
+def patched_norm(name: str, norm: nn.Module, options: Options) -> Patched:
+    """What patch() leaves beside it. Hooks and parametrisations work on it as on the stock one."""
+    return Patched(norm, name, Watch(()), options)
+
+
+def make_forward(family: Family) -> Callable[..., Any]:
+    """The function that takes the place of the norm's forward: one operator of PyTorch's, where
+    transformers has six for each direction, and one rounding where it has two."""
+    stock = family.norm.forward
+
+    @functools.wraps(stock)
+    def forward(self: Any, hidden_states: Tensor) -> Any:
+        if hidden_states.dtype != self.weight.dtype:
+            return stock(self, hidden_states)
+        return F.rms_norm(hidden_states, self.weight.shape, self.weight, self.variance_epsilon)
+
+    return forward

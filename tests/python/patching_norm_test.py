@@ -1,0 +1,62 @@
+"""The norm behind a patched model's layers: one operator, closer to the formula than stock."""
+
+import pytest
+import torch
+from tiny_models import tiny
+
+import coda
+
+
+def exact(norm, x: torch.Tensor) -> torch.Tensor:
+    wide = x.double()
+    mean = wide.square().mean(-1, keepdim=True)
+    return wide * (mean + norm.variance_epsilon).rsqrt() * norm.weight.double()
+
+
+def distance(got: torch.Tensor, want: torch.Tensor) -> float:
+    return ((got.double() - want).norm() / want.norm()).item()
+
+
+def run(norm, x: torch.Tensor, dy: torch.Tensor) -> list[torch.Tensor]:
+    """The output and the gradients of x and of the weight."""
+    x = x.detach().requires_grad_()
+    y = norm(x)
+    return [y.detach(), *torch.autograd.grad(y, (x, norm.weight), dy.to(y.dtype))]
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+def test_no_further_from_the_formula(device: str, family: str, dtype: torch.dtype) -> None:
+    model = tiny(family).to(device, dtype)
+    norm = model.model.norm
+    with torch.no_grad():
+        norm.weight.normal_(1, 0.5)
+    x, dy = (torch.randn(3, 50, norm.weight.numel(), device=device).to(dtype) for _ in range(2))
+    wide = x.double().requires_grad_()
+    want = exact(norm, wide)
+    wants = [want.detach(), *torch.autograd.grad(want, (wide, norm.weight), dy.double())]
+    stock = run(norm, x, dy)
+    coda.patch(model)
+    assert "forward" in norm.__dict__
+    for got, usual, wanted in zip(run(norm, x, dy), stock, wants, strict=True):
+        assert got.dtype == usual.dtype
+        assert distance(got, wanted) <= 1.1 * distance(usual, wanted) + 2**-22
+
+
+def test_other_types_run_stock() -> None:
+    model = tiny("llama")
+    norm, x = model.model.norm, torch.randn(2, 9, model.config.hidden_size).bfloat16()
+    want = norm(x)  # of an fp32 weight
+    got = coda.patch(model).model.norm(x)
+    assert got.dtype == want.dtype and torch.equal(got, want)
+
+
+def test_hooks_run_and_unpatching_restores() -> None:
+    model = coda.patch(tiny("llama"))
+    norm, x = model.model.norm, torch.randn(2, 9, model.config.hidden_size)
+    seen = []
+    handle = norm.register_forward_hook(lambda module, given, out: seen.append(out))
+    assert torch.equal(norm(x), seen[0])
+    handle.remove()
+    coda.unpatch(model)
+    assert "forward" not in norm.__dict__
