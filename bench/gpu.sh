@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: checks, tests of the PyTorch package, benchmarks, sanitizers.
 #   bench/gpu.sh [FOLDER [PART...]]     results go to FOLDER; bench/results if left out
-# Parts, all of them if none is named: check bench package numerics overhead programs layer operations
-# cross_entropy train model sanitizers.
+# Parts, all of them if none is named: check bench ceiling package numerics overhead programs layer
+# operations cross_entropy train model sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
 # nothing but the driver), else builds them; the package's extension from python/coda or
@@ -57,6 +57,23 @@ if wanted bench; then
   step "bench" "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
     >"$results/gpu.txt"
   texts+=(gpu)
+fi
+
+ceiling() {
+  local generated=build-gpu/generated
+  mkdir -p "$generated/coda/ptx"
+  python3 scripts/generate_wgmma.py "$generated/coda/ptx/wgmma_instruction.cuh" &&
+    nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -I. \
+      "-I$generated" bench/ceiling.cu -o build-gpu/ceiling -ldl &&
+    build-gpu/ceiling "$("$coda" --version | grep -o '[0-9a-f]\{12\}[-a-z]*')" \
+      >"$results/ceiling.json"
+}
+if ! wanted ceiling; then
+  :
+elif command -v nvcc >/dev/null; then
+  step "ceiling" ceiling
+else
+  echo "no nvcc here: the ceiling left out"
 fi
 
 # PyTorch, the package beside it, and libcoda for both.

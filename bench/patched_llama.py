@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import torch  # before libcoda, so that both use one OpenMP runtime
+from bare_step import BareStep
 from capi import Coda
 from machine import PowerMeter, check_one_openmp, keep_memory, write_results
 from race import Contender, race
@@ -134,7 +135,23 @@ def make_steps(a: argparse.Namespace, model, tokens, weights) -> dict[str, Step]
     return steps
 
 
-def measure(a: argparse.Namespace, steps: dict[str, Step], zeros: bool) -> list[dict]:
+def bare_racers(a: argparse.Namespace, zeros: bool) -> list[Contender]:
+    if a.device != "cuda":
+        return []
+    step = BareStep(PRESETS[a.model], a.batch, a.seq, TYPES[a.dtype], zeros)
+    return [Contender("bare", {"forward_backward": step.forward_backward})]
+
+
+def bare_times(racers: dict[str, list[Contender]]) -> dict[str, float]:
+    return {
+        regime: one.medians()["forward_backward"] for regime, both in racers.items() for one in both
+    }
+
+
+def measure(
+    a: argparse.Namespace, steps: dict[str, Step], zeros: bool, more: list[Contender]
+) -> list[dict]:
+    """A line per step. Others race with them."""
     memory = {}
     if a.device == "cuda":
         memory = {
@@ -143,7 +160,7 @@ def measure(a: argparse.Namespace, steps: dict[str, Step], zeros: bool) -> list[
         }
     racers = [step.racer() for step in steps.values()]
     with PowerMeter() as meter:
-        race(racers, a.rounds, a.device)
+        race([*racers, *more], a.rounds, a.device)
     results = []
     for racer in racers:
         both = zip(racer.ms["forward_backward"], racer.ms["update"])
@@ -167,7 +184,7 @@ def measure(a: argparse.Namespace, steps: dict[str, Step], zeros: bool) -> list[
     return results
 
 
-def print_table(results: list[dict]) -> None:
+def print_table(results: list[dict], bare: dict[str, float]) -> None:
     head = f"{'':15} {'data':7}{'fwd+bwd ms':>11}{'step ms':>9}{'tokens/s':>10}"
     print(f"{head}{'GiB':>7}")
     for r in results:
@@ -175,6 +192,8 @@ def print_table(results: list[dict]) -> None:
         cells = f"{r['forward_backward_ms']:11.1f}{r['step_ms']:9.1f}{r['tokens_per_second']:10.0f}"
         cells += f"{peak / 2**30:7.1f}" if peak else " " * 7
         print(f"{r['contender']:15} {r['regime']:7}{cells}")
+    for regime, ms in bare.items():
+        print(f"{regime}: its GEMMs and attention alone {ms:.1f} ms")
     for regime in ("random", "zeros"):
         group = [r for r in results if r["regime"] == regime]
         ours = [r for r in group if r["contender"].startswith("coda")]
@@ -235,21 +254,24 @@ def main() -> int:
         model, tokens = make_inputs(a)
         weights = MasterWeights(list(model.parameters()))
         steps = make_steps(a, model, tokens, weights)
-        results = measure(a, steps, zeros=False)
+        bare = {"random": bare_racers(a, zeros=False)}
+        results = measure(a, steps, False, bare["random"])
         if a.device == "cuda":
             with torch.no_grad():
                 model.model.embed_tokens.weight.zero_()
             fresh = MasterWeights(weights.parameters)
             for step in steps.values():
                 step.weights = fresh
-            results += measure(a, steps, zeros=True)
+            bare["zeros"] = bare_racers(a, zeros=True)
+            results += measure(a, steps, True, bare["zeros"])
     if a.device == "cpu":
         check_one_openmp()
-    more = {"kind": "model", "torch": torch.__version__, "versions": installed()}
+    facts = {"kind": "model", "torch": torch.__version__, "versions": installed()}
+    facts["bare_ms"] = bare_times(bare)
     coda = Coda(a.device)
-    document = write_results(a.json, coda, results, ours=fastest(results), **more)
+    document = write_results(a.json, coda, results, ours=fastest(results), **facts)
     print(f"{document['gpu'] or document['machine']}; commit {document['commit']}; {installed()}")
-    print_table(results)
+    print_table(results, facts["bare_ms"])
     return 0
 
 

@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "results.md", ROOT / "docs" / "numerics.md"]
+DOCUMENTS = [ROOT / "README.md"] + [
+    ROOT / "docs" / f"{name}.md" for name in ("results", "numerics", "gpu_performance")
+]
 TABLE = re.compile(
     r"(?P<open><!-- table: (?P<name>[\w-]+) -->\n).*?(?P<close><!-- /table -->)", re.DOTALL
 )
@@ -190,6 +192,8 @@ def make_model_table(document: dict) -> str:
         row += [f"{peak / 2**30:.2f} GiB" if peak else "", f"{first:.1f} s" if first else ""]
         rows.append(row)
     shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
+    if bare := document.get("bare_ms"):
+        shape += f"; their GEMMs, by torch.mm, and attention alone take {bare['random']:.1f} ms"
     end = f"{source(document)}; medians of {ours['rounds']} rounds."
     return f"{markdown(rows, 1)}\n{shape}. {end}\n"
 
@@ -239,7 +243,20 @@ def make_python_programs_table(document: dict) -> str:
     )
 
 
+def make_ceiling_table(document: dict) -> str:
+    """A line per contender, its speed with both kinds of data."""
+    rows = [["", "tile", "random, TFLOP/s", "MHz", "W", "zeros, TFLOP/s", "MHz", "W"]]
+    lines: dict[tuple[str, str], list[str]] = {}
+    for r in document["results"]:
+        line = lines.setdefault((r["contender"], r["tile"].replace("x", "×")), [])
+        line += [f"{r[key]:.0f}" for key in ("tflops", "clock_mhz", "power_w")]
+    rows += [[*key, *line] for key, line in lines.items()]
+    rounds = document["results"][0]["rounds"]
+    return f"{markdown(rows, 2)}\n{source(document)}; medians of {rounds} rounds.\n"
+
+
 KINDS = {
+    "ceiling": make_ceiling_table,
     "programs": make_python_programs_table,
     "model": make_model_table,
     "cross_entropy": make_cross_entropy_table,

@@ -162,7 +162,26 @@ OWN_PROGRAMS = {
         for regime, ms in zip(("random", "zeros"), times, strict=True)
     ],
 }
+CEILING = {
+    "kind": "ceiling",
+    "commit": "abc",
+    "gpu": "a GPU",
+    "results": [
+        {
+            "contender": "cuBLAS",
+            "tile": "64x8",
+            "regime": regime,
+            "rounds": 3,
+            "tflops": tflops,
+            "clock_mhz": 1500.4,
+            "power_w": 690.0,
+        }
+        for regime, tflops in (("random", 612.4), ("zeros", 700.0))
+    ],
+}
 KINDS = (
+    (CEILING, "| cuBLAS | 64×8 | 612 | 1500 | 690 | 700 | 1500 | 690 |"),
+    ({**MODEL, "bare_ms": {"random": 25.0}}, "by torch.mm, and attention alone take 25.0 ms"),
     (PYTHON_PROGRAMS, "| `gated` | 2.000 ms | 2.010 ms | 1.500 ms |"),
     (MODEL, "| compile | 30.0 ms | 36.0 ms | 5 | 1.50× | 1.00 GiB | 1.2 s |"),
     (HEAD, "| 64 | 100 | coda | 2.00 ms | 1.00 GiB | 1.50× |"),
