@@ -48,6 +48,11 @@ class Loader {
     hw::mbarrier_wait(barrier(K::kVectorEmpty + consumer_), (turn & 1) ^ 1);
     const int rows = grid.rows.size[place.row_segment] - row;
     const int columns = grid.columns.size[place.column_segment] - column;
+    // Tiles that follow each other are often of the same rows, whose vectors are there already.
+    const uint32_t rows_at = static_cast<uint32_t>(
+        place.row / (K::kClusterRows * K::kRows) * kMaxSegments + place.segment());
+    const bool same_rows = rows_at == rows_at_;
+    rows_at_ = rows_at;
     for_each_port(arguments_.program, [&](const auto& port, auto index) {
       using P = stdlib::remove_cvref_t<decltype(port)>;
       constexpr int kOffset = K::kStaging.vector_offset[decltype(index)::value];
@@ -57,6 +62,7 @@ class Loader {
         }
         constexpr bool kAlongRows =
             P::kKind == PortKind::kPerRow || P::kKind == PortKind::kPerRowFrom;
+        if (kAlongRows && same_rows) return;
         const int64_t first = kAlongRows ? origin<P>(grid.rows, place.row_segment) + row
                                          : origin<P>(grid.columns, place.column_segment) + column;
         const int count = kAlongRows ? rows : columns;
@@ -212,6 +218,7 @@ class Loader {
 
   const Arguments<typename K::Program>& arguments_;
   uint32_t shared_, rank_, consumer_;
+  uint32_t rows_at_ = ~0u;  // of the tile whose vectors were made last
 };
 
 }  // namespace CODA_TARGET

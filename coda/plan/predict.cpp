@@ -14,6 +14,9 @@ constexpr double kClockHz = 1.755e9;
 constexpr double kTensorColumnsPerClock = 0.25;  // of 128 rows × 64 contraction elements
 constexpr double kTensorSlack = 1.24;            // of what the tensor cores could do
 constexpr double kL2BytesPerClock = 39;          // of a multiprocessor
+// Clusters that walk row by row ask for the same rows of A at the same time, and some of these
+// requests become one, as long as all that a round of them reads stays in L2.
+constexpr double kMergedReads = 1.2, kRoundBytesInL2 = 16e6;
 // Blocks drift apart over a long contraction and many waves, and then share less in L2. Where they
 // wait for each other at every tile, those of pingpong kernels do so within a very long one.
 constexpr double kDrift = 0.2, kDriftContraction = 24000, kDriftWaves = 40;
@@ -82,6 +85,16 @@ double drift_of(const kernel::Grid& grid, const kernel::TileConfig& tile, double
          std::min(1.0, waves / kDriftWaves);
 }
 
+// Bytes of A and B that the tiles in flight read.
+double round_bytes(const kernel::Grid& grid, const KernelEntry& kernel, const Problem& problem) {
+  const ClusterTile tile = cluster_tile(kernel.config, kernel.accumulators);
+  const double in_flight = std::max(std::min(grid.clusters, grid.tiles), 1u);
+  const double across = std::min<double>(grid.column_tiles, in_flight / grid.group);
+  const double rows = in_flight / std::max(across, 1.0) * tile.rows;
+  const double columns = across * tile.columns * kernel.accumulators;
+  return 2 * static_cast<double>(problem.K()) * (rows + columns);
+}
+
 }  // namespace
 
 double predict_clocks(const KernelEntry& kernel, const ProgramView& program, const Problem& problem,
@@ -89,6 +102,8 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
   const kernel::TileConfig& tile = kernel.config;
   const kernel::Grid grid =
       make_grid(problem, tile, kernel.accumulators, clusters_at_once(tile, device.multiprocessors));
+  const bool merges = grid.group == 1 && round_bytes(grid, kernel, problem) <= kRoundBytesInL2;
+  const double l2_rate = kL2BytesPerClock * (merges ? kMergedReads : 1);
   const double drift = 1 + drift_of(grid, tile, static_cast<double>(problem.K()));
   const double halves = port_halves(program);
   const double work = halves + reduction_halves(program);  // of an epilogue
@@ -102,9 +117,8 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
     const double elements = static_cast<double>(tile.rows) * columns / kernel.accumulators;
     // The epilogue's tensors pass through L2 beside the mainloop's, whoever covers its clocks.
     const double l2_bytes = grid.depth_blocks * stage_bytes * drift + 2 * elements * halves;
-    return TileCost{
-        std::max(grid.depth_blocks * kTensorSlack * tensor, l2_bytes / kL2BytesPerClock),
-        kTileClocks + elements / (tile.pingpong ? 1 : 2) * kPortClocks * work};
+    return TileCost{std::max(grid.depth_blocks * kTensorSlack * tensor, l2_bytes / l2_rate),
+                    kTileClocks + elements / (tile.pingpong ? 1 : 2) * kPortClocks * work};
   };
   const TileCost whole = cost(tile.columns);
   const double per_tile = whole.clocks(tile.pingpong);

@@ -57,6 +57,13 @@ TEST(Predict, LargeTilesWinWithALongContraction) {
   EXPECT_LT(clocks(kCooperative256, kLinear, p), clocks(kPingpong128, kLinear, p));
 }
 
+// Likewise: as many waves of both, of which the last epilogue of the smaller one is shorter.
+TEST(Predict, SmallTilesWinWhereARoundStaysInL2) {
+  const Problem narrow = problem(16384, 2048, 2048), wide = problem(16384, 12288, 4096);
+  EXPECT_LT(clocks(kPingpong128, kKept, narrow), clocks(kPingpong192, kKept, narrow));
+  EXPECT_GT(clocks(kPingpong128, kKept, wide), clocks(kPingpong192, kKept, wide));
+}
+
 // 2048×2048 is 1.94 waves of 128×128 and 1.33, that is 2, of 128×192.
 TEST(Predict, CountsWaves) {
   const Problem p = problem(2048, 2048, 16384);
