@@ -2,6 +2,8 @@
 beside Liger, quack and FlashInfer where they are installed.
 
     python bench/operations.py --json bench/results/operations_h200.json
+    python bench/operations.py --sets layer --hidden 2048 4096 --only "F1 kept" F2 B3 \
+        --json bench/results/peers_h200.json      # what quack has too
 
 At the shapes of a layer (`layer`) and at the CODA paper's square ones, N = K = h (`square`). The
 bare GEMM is torch.mm into given memory; torch.compile gets the function that a framework would run
@@ -186,7 +188,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Operations beside cuBLAS and torch.compile")
     parser.add_argument("--hidden", type=int, nargs="+", default=list(FFN), choices=FFN)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--only", help="cases whose name holds this")
+    parser.add_argument("--only", nargs="+", help="cases whose name holds one of these")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--add", action="store_true", help="to what FILE has of other cases")
@@ -201,7 +203,7 @@ def main() -> int:
     for h in arguments.hidden:
         for name_of_set in arguments.sets:
             for name, make in SETS[name_of_set](TOKENS, h).items():
-                if arguments.only and arguments.only not in name:
+                if arguments.only and not any(part in name for part in arguments.only):
                     continue
                 for zeros in (False, True):
                     row = {"set": name_of_set, "name": name, "hidden": h}

@@ -18,6 +18,7 @@ from page.sections import (
     kernels_section,
     layer_section,
     operations_section,
+    peers_section,
     ratio,
     rows_section,
 )
@@ -30,6 +31,7 @@ SECTIONS: dict[str, Maker] = {
     "train_h200": train_section,
     "layer_h200": layer_section,
     "operations_h200": operations_section,
+    "peers_h200": peers_section,
     "cross_entropy_h200": cross_entropy_section,
     "h200": kernels_section,
     "rows_h200": rows_section,

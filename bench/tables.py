@@ -93,6 +93,7 @@ def source(document: dict) -> str:
     return f"{where}; commit {document['commit']}"
 
 
+PEERS = ("quack", "Liger", "FlashInfer")
 PHASES = ("inference", "forward", "backward", "forward+backward")
 FORMS = {"coda kept": "γ kept", "coda folded": "γ folded", "coda package": "package"}
 
@@ -130,15 +131,19 @@ def make_operations_table(document: dict) -> str:
         key = (result["set"], f"`{result['operation']}`", result["variant"])
         lines.setdefault(key, {}).setdefault(result["regime"], []).append(result)
     head = ["shapes", "operation", "variant"]
-    for baseline in ("the bare GEMM", "torch.compile"):
+    others = {"torch.mm": "the bare GEMM", "torch.compile": "torch.compile"}
+    others |= {name: name for r in document["results"] for name in r["ms"] if name in PEERS}
+    for baseline in others.values():
         head += [f"over {baseline}, random", "zeros"]
     rows = [head]
     for key, line in lines.items():
         row = list(key)
-        for figure in ("over_gemm", "over_compile"):
+        for other in others:
             for regime in ("random", "zeros"):
-                values = [result[figure] for result in line[regime]]
-                row.append(f"{geometric_mean(values):.3f} ({min(values):.3f})")
+                times = [result["ms"] for result in line[regime] if other in result["ms"]]
+                values = [ms[other] / ms["coda"] for ms in times]
+                mean = f"{geometric_mean(values):.3f} ({min(values):.3f})" if values else ""
+                row.append(mean)
         rows.append(row)
     rounds = min(result["rounds"] for result in document["results"])
     return f"{markdown(rows, 3)}\n{source(document)}; medians of {rounds} rounds.\n"
@@ -182,15 +187,16 @@ def make_model_table(document: dict) -> str:
     shown = [r for r in document["results"] if r["regime"] == "random"]
     ours = next(r for r in shown if r["contender"] == document["ours"])
     head = ["", "forward + backward", "step", "tokens/s", f"over it, {ours['contender']}"]
-    rows = [[*head, "memory over the weights", "first step"]]
+    timed = any(r.get("first_step_s") for r in shown)
+    rows = [[*head, "memory over the weights", *(["first step"] if timed else [])]]
     for r in shown:
         peak, first = r.get("peak_over_weights_bytes"), r.get("first_step_s")
         row = [r["contender"]]
         row += [f"{r[key]:.1f} ms" for key in ("forward_backward_ms", "step_ms")]
         row += [f"{r['tokens_per_second']:.0f}"]
         row += [f"{r['step_ms'] / ours['step_ms']:.2f}×" if r is not ours else ""]
-        row += [f"{peak / 2**30:.2f} GiB" if peak else "", f"{first:.1f} s" if first else ""]
-        rows.append(row)
+        row += [f"{peak / 2**30:.2f} GiB" if peak else ""]
+        rows.append([*row, *([f"{first:.1f} s" if first else ""] if timed else [])])
     shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
     if bare := document.get("bare_ms"):
         shape += f"; their GEMMs, by torch.mm, and attention alone take {bare['random']:.1f} ms"

@@ -66,27 +66,36 @@ def operation_text(result: dict) -> str:
 
 
 def operations_section(document: dict, file: str) -> Section:
+    return of_operations(document, file, "operations", "Operations")
+
+
+def peers_section(document: dict, file: str) -> Section:
+    """Of those cases that others have fused too."""
+    return of_operations(document, file, "peers", "Operations that others have too")
+
+
+def of_operations(document: dict, file: str, name: str, what: str) -> Section:
     found, rows = Comparisons(), []
-    names = list(dict.fromkeys(name for r in document["results"] for name in r["ms"]))
+    names = list(dict.fromkeys(one for r in document["results"] for one in r["ms"]))
     for r in document["results"]:
         ours = r["ms"].get("coda operator", r["ms"]["coda"])
-        for name, ms in r["ms"].items():
-            if not name.startswith("coda"):
-                key = operation_text(r), peer(name), SETS[r["set"]]
+        for other, ms in r["ms"].items():
+            if not other.startswith("coda"):
+                key = operation_text(r), peer(other), SETS[r["set"]]
                 found.add(key, shape_text(r), r["regime"], ms, ours)
         row = [r["name"], r["operation"], r["variant"], shape_text(r), r["regime"]]
-        row += [f"{r['ms'][name]:.3f}" if name in r["ms"] else "" for name in names]
+        row += [f"{r['ms'][one]:.3f}" if one in r["ms"] else "" for one in names]
         rows.append([*row, f"{r['tflops']:.0f}", *readings(r)])
     pictures, tokens = [], document["results"][0]["M"]
-    for i, name in enumerate(found.peers()):
-        title = f"Operations over {name}"
-        chart = ratio_chart(title, f"{tokens} tokens, bf16; {ABOVE}", by_group(found.over(name)))
-        pictures.append(Picture(f"operations_{i + 1}", chart, title))
+    for i, other in enumerate(found.peers()):
+        title = f"{what} over {other}"
+        chart = ratio_chart(title, f"{tokens} tokens, bf16; {ABOVE}", by_group(found.over(other)))
+        pictures.append(Picture(f"{name}_{i + 1}", chart, title))
     head = ["case", "operation", "variant", "M×N×K", "data", *(f"{peer(n)} ms" for n in names)]
     way = "torch.ops.coda" if "coda operator" in names else "the C interface"
     return Section(
-        "operations",
-        "Operations on an H200",
+        name,
+        f"{what}, on an H200",
         "Every fused GEMM at the shapes of a layer, at square ones, and after a norm, beside what "
         f"a framework runs in its place and beside the GEMM alone, which does less. coda ran "
         f"through {way}.",
@@ -94,7 +103,7 @@ def operations_section(document: dict, file: str) -> Section:
         [comparison_table(found.all()), Table("Times", [*head, "TFLOP/s", "MHz", "W"], rows, 5)],
         source_of(document, file),
         found.all(),
-        headlines("Operations", found),
+        headlines(what, found),
     )
 
 

@@ -94,6 +94,7 @@ def documents(factor: float) -> dict[str, dict]:
         "train_h200": steps(factor, "coda", True),
         "layer_h200": layer(factor),
         "operations_h200": operations(factor),
+        "peers_h200": operations(factor),
         "cross_entropy_h200": cross_entropy(factor),
         "h200": bench("linear", "cublas", factor, True),
         "rows_h200": bench("adamw", "copy", factor, True),
