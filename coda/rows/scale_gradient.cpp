@@ -19,7 +19,11 @@ ProgramView validate(const ScaleGradientArguments& arguments) {
   TensorCheck check("scale_gradient");
   check.replaceable_input("gradient", gradient, extent, {DType::kBf16, DType::kFp32});
   check.input("factor", arguments.factor, {1, 1}, {DType::kFp32});
-  check.output("out", arguments.out, extent, {gradient.dtype, DType::kBf16});
+  if (gradient.dtype == DType::kBf16) {
+    check.output("out", arguments.out, extent, {DType::kBf16});
+  } else {
+    check.output("out", arguments.out, extent, {DType::kBf16, DType::kFp32});
+  }
   return check.finish();
 }
 

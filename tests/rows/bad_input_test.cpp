@@ -130,6 +130,10 @@ TEST(ScaleGradient, BadInput) {
   TensorView later = gradient;  // not exactly the memory of the gradient
   later.data = static_cast<const float*>(gradient.data) + 1;
   fails({gradient, factor, later}, {"'out'", "memory apart from 'gradient'"});
+  TensorView narrower = gradient;  // the same memory, but elements would stand elsewhere in it
+  narrower.dtype = DType::kBf16;
+  narrower.element_bytes = 2;
+  fails({gradient, factor, narrower}, {"'out'", "memory apart from 'gradient'"});
 }
 
 TEST(FinishColumns, BadInput) {
