@@ -7,10 +7,12 @@ With --check nothing is written; the exit status is 1 where a table is stale.
 
 import argparse
 import json
-import math
 import re
 import sys
 from pathlib import Path
+
+from step_tables import make_model_table, make_train_table
+from table_text import geometric_mean, markdown, source
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md"] + [
@@ -50,10 +52,6 @@ def make_table(document: dict) -> str:
     return f"{text}\n{where}; commit {document['commit']}; medians of {rounds} rounds.\n"
 
 
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def make_gpu_table(document: dict) -> str:
     """A line per operation and layout: means over the shapes, of the chosen kernel."""
     lines: dict[tuple, dict[str, dict[str, list[float]]]] = {}
@@ -80,17 +78,6 @@ def make_gpu_table(document: dict) -> str:
     text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     rounds = min(result["rounds"] for result in document["results"])
     return f"{text}\n{document['gpu']}; commit {document['commit']}; medians of {rounds} rounds.\n"
-
-
-def markdown(rows: list[list[str]], left: int) -> str:
-    """A head and lines; the first `left` columns are words, the others figures."""
-    marks = ["---"] * left + ["---:"] * (len(rows[0]) - left)
-    return "".join(f"| {' | '.join(row)} |\n" for row in [rows[0], marks, *rows[1:]])
-
-
-def source(document: dict) -> str:
-    where = document["gpu"] or f"{document['machine']}, PyTorch {document['torch']}"
-    return f"{where}; commit {document['commit']}"
 
 
 PEERS = ("quack", "Liger", "FlashInfer")
@@ -159,49 +146,6 @@ def make_numerics_table(document: dict) -> str:
         exact = errors["eager"] == 0  # both, then: the error rule allows no more
         rows.append([*row, "" if exact else f"{errors['coda'] / errors['eager']:.2f}"])
     return f"{markdown(rows, 3)}\n{source(document)}.\n"
-
-
-def make_train_table(document: dict) -> str:
-    """A line per contender: times of a step, and speed over the better of PyTorch's two."""
-    results = document["results"]
-    ours, others = results[0], results[1:]
-    rows = [["", "forward + backward", "step", "tokens/s", "memory over the weights"]]
-    for result in results:
-        peak = result.get("peak_over_weights_bytes")
-        row = [result["contender"]]
-        row += [f"{result[key]:.1f} ms" for key in ("forward_backward_ms", "step_ms")]
-        row += [f"{result['tokens_per_second']:.0f}"]
-        rows.append([*row, f"{peak / 2**30:.2f} GiB" if peak else ""])
-    faster = [
-        f"{min(other[key] for other in others) / ours[key]:.2f}×"
-        for key in ("forward_backward_ms", "step_ms")
-    ]
-    rows.append(["coda over the faster", *faster, "", ""])
-    shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
-    end = f"{source(document)}; medians of {ours['rounds']} rounds."
-    return f"{markdown(rows, 1)}\n{shape}. {end}\n"
-
-
-def make_model_table(document: dict) -> str:
-    """A line per contender, random data: a step, and the fastest of coda's over each."""
-    shown = [r for r in document["results"] if r["regime"] == "random"]
-    ours = next(r for r in shown if r["contender"] == document["ours"])
-    head = ["", "forward + backward", "step", "tokens/s", f"over it, {ours['contender']}"]
-    timed = any(r.get("first_step_s") for r in shown)
-    rows = [[*head, "memory over the weights", *(["first step"] if timed else [])]]
-    for r in shown:
-        peak, first = r.get("peak_over_weights_bytes"), r.get("first_step_s")
-        row = [r["contender"]]
-        row += [f"{r[key]:.1f} ms" for key in ("forward_backward_ms", "step_ms")]
-        row += [f"{r['tokens_per_second']:.0f}"]
-        row += [f"{r['step_ms'] / ours['step_ms']:.2f}×" if r is not ours else ""]
-        row += [f"{peak / 2**30:.2f} GiB" if peak else ""]
-        rows.append([*row, *([f"{first:.1f} s" if first else ""] if timed else [])])
-    shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
-    if bare := document.get("bare_ms"):
-        shape += f"; their GEMMs, by torch.mm, and attention alone take {bare['random']:.1f} ms"
-    end = f"{source(document)}; medians of {ours['rounds']} rounds."
-    return f"{markdown(rows, 1)}\n{shape}. {end}\n"
 
 
 def make_cross_entropy_table(document: dict) -> str:
