@@ -22,13 +22,14 @@ def patched_norm(name: str, norm: nn.Module, options: Options) -> Patched:
 
 
 def make_forward(family: Family) -> Callable[..., Any]:
-    """The function that takes the place of the norm's forward: one operator of PyTorch's, where
-    transformers has six for each direction, and one rounding where it has two."""
+    """The function that takes the place of the norm's forward: on a GPU one operator of PyTorch's,
+    where transformers has six for each direction, and one rounding where it has two. The CPU has no
+    such operator."""
     stock = family.norm.forward
 
     @functools.wraps(stock)
     def forward(self: Any, hidden_states: Tensor) -> Any:
-        if hidden_states.dtype != self.weight.dtype:
+        if not hidden_states.is_cuda or hidden_states.dtype != self.weight.dtype:
             return stock(self, hidden_states)
         return F.rms_norm(hidden_states, self.weight.shape, self.weight, self.variance_epsilon)
 
