@@ -3,10 +3,7 @@
 // contraction, as a GEMM has to; and beside them cuBLAS's GEMM. Each alone, long enough for the
 // power limit to show.
 //
-//   scripts/generate_wgmma.py build-gpu/generated/coda/ptx/wgmma_instruction.cuh
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -I. \
-//     -Ibuild-gpu/generated bench/ceiling.cu -o build-gpu/ceiling -ldl
-//   build-gpu/ceiling COMMIT > bench/results/ceiling_h200.json
+//   bench/gpu.sh FOLDER ceiling      builds and runs it; writes FOLDER/ceiling.json
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 

@@ -66,15 +66,23 @@ def operation_text(result: dict) -> str:
 
 
 def operations_section(document: dict, file: str) -> Section:
-    return of_operations(document, file, "operations", "Operations")
+    text = (
+        "Every fused GEMM at the shapes of a layer, at square ones, and after a norm, beside what "
+        "a framework runs in its place and beside the GEMM alone, which does less."
+    )
+    return of_operations(document, file, "operations", "Operations", text)
 
 
 def peers_section(document: dict, file: str) -> Section:
     """Of those cases that others have fused too."""
-    return of_operations(document, file, "peers", "Operations that others have too")
+    text = (
+        "Fused GEMMs at the shapes of a layer beside the same of other libraries, beside what a "
+        "framework runs in their place and beside the GEMM alone, which does less."
+    )
+    return of_operations(document, file, "peers", "Operations that others have too", text)
 
 
-def of_operations(document: dict, file: str, name: str, what: str) -> Section:
+def of_operations(document: dict, file: str, name: str, what: str, text: str) -> Section:
     found, rows = Comparisons(), []
     names = list(dict.fromkeys(one for r in document["results"] for one in r["ms"]))
     for r in document["results"]:
@@ -96,9 +104,7 @@ def of_operations(document: dict, file: str, name: str, what: str) -> Section:
     return Section(
         name,
         f"{what}, on an H200",
-        "Every fused GEMM at the shapes of a layer, at square ones, and after a norm, beside what "
-        f"a framework runs in its place and beside the GEMM alone, which does less. coda ran "
-        f"through {way}.",
+        f"{text} coda ran through {way}.",
         pictures,
         [comparison_table(found.all()), Table("Times", [*head, "TFLOP/s", "MHz", "W"], rows, 5)],
         source_of(document, file),

@@ -21,16 +21,20 @@ def patched_norm(name: str, norm: nn.Module, options: Options) -> Patched:
     return Patched(norm, name, Watch(()), options)
 
 
+def fused(norm: Any, hidden_states: Tensor) -> Tensor:
+    """On a GPU one operator of PyTorch's, where transformers has six for each direction, and one
+    rounding where it has two. On the CPU it is made of others, and slower than stock."""
+    return F.rms_norm(hidden_states, norm.weight.shape, norm.weight, norm.variance_epsilon)
+
+
 def make_forward(family: Family) -> Callable[..., Any]:
-    """The function that takes the place of the norm's forward: on a GPU one operator of PyTorch's,
-    where transformers has six for each direction, and one rounding where it has two. The CPU has no
-    such operator."""
+    """The function that takes the place of the norm's forward."""
     stock = family.norm.forward
 
     @functools.wraps(stock)
     def forward(self: Any, hidden_states: Tensor) -> Any:
         if not hidden_states.is_cuda or hidden_states.dtype != self.weight.dtype:
             return stock(self, hidden_states)
-        return F.rms_norm(hidden_states, self.weight.shape, self.weight, self.variance_epsilon)
+        return fused(self, hidden_states)
 
     return forward
