@@ -100,7 +100,7 @@ def layer_calls(device: str, rows: int) -> dict[str, Callable[[], Any]]:
 
     def forward() -> torch.Tensor:
         q, _, _, stream = attention_inputs(x, gamma, square, square, square, epsilon=1e-5, **angles)
-        return attention_outputs(q, stream, square, gamma, wide, wide, down, epsilon=1e-5)
+        return attention_outputs(q, stream, square, gamma, wide, wide, down, epsilon=1e-5)[0]
 
     return {"operator": torch.no_grad()(forward), "recorded": forward}
 

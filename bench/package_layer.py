@@ -29,9 +29,13 @@ class PackageLayer:
         """x2, q, k, v"""
         p = self.leaves
         weights = [p[name] for name in ("wo", "gamma1", "gate", "up", "wd")]
-        x2 = attention_outputs(p["y"], p["x"], *weights, epsilon=EPSILON)
+        x2, made = attention_outputs(
+            p["y"], p["x"], *weights, epsilon=EPSILON, next_gamma=p["gamma2"]
+        )
         weights = [p[name] for name in ("gamma2", "q", "k", "v")]
-        q, k, v, x2 = attention_inputs(x2, *weights, epsilon=EPSILON, **self.angles)
+        q, k, v, x2 = attention_inputs(
+            x2, *weights, epsilon=EPSILON, norm_inputs=made, **self.angles
+        )
         return x2, q, k, v
 
     def forward(self) -> tuple:

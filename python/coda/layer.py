@@ -2,9 +2,10 @@
 
 A layer is x1 = x + attention(rms(x)) Woᵀ, x2 = x1 + mlp(rms(x1)). attention_inputs() makes q, k and
 v of x and hands x on, attention_outputs() makes x2 of the attention's output y and of x; the
-attention between them is the caller's. Because x goes through the first half, the gradient of the
-residual stream comes into its backward and is added in the epilogue of the last GEMM. gated_mlp()
-is the second half without the projection of y.
+attention between them is the caller's. What the next layer's norm needs of x2 can be made with it,
+by the same GEMM, and given to the next attention_inputs(). Because x goes through the first half,
+the gradient of the residual stream comes into its backward and is added in the epilogue of the last
+GEMM. gated_mlp() is the second half without the projection of y.
 
 Shapes: M tokens, h the width of the stream, F that of the MLP. x is [M, h], weights are [out, in]
 as checkpoints have them, norms' weights are [h]. The computation runs in x's type, or in that of
@@ -22,6 +23,8 @@ from coda.layer_outputs import AttentionOutputs, GatedMlp, mlp
 from coda.layer_weights import cast
 
 ops = torch.ops.coda
+
+NormInputs = tuple[Tensor, Tensor]  # x⊙γ [M, h] and Σx² [⌈h/64⌉, M], as norm_inputs gives them
 
 # What backward makes again instead of finding it saved: nothing; x⊙γ and the activation, in
 # epilogues that run anyway; or all but the inputs of a half, whose forward then runs twice.
@@ -46,6 +49,7 @@ def attention_inputs(
     q_norm: Tensor | None = None,
     k_norm: Tensor | None = None,
     norm_epsilon: float = 0.0,
+    norm_inputs: NormInputs | None = None,
     recompute: str = "activation",
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """RMSNorm, the projections to q, k and v, and RoPE: (q, k, v, x) of x.
@@ -57,6 +61,8 @@ def attention_inputs(
         head_dim: d.
         positions: [M], int64, the row of `cos` and `sin`, [rows, d/2], of every token.
         q_norm, k_norm: [d], weights of norms of every head before RoPE, with `norm_epsilon`.
+        norm_inputs: what attention_outputs() gave with x, `gamma` being its `next_gamma`; else
+            x is read once more for it.
         recompute: one of RECOMPUTE.
 
     Returns:
@@ -66,11 +72,14 @@ def attention_inputs(
     x = to_compute_type(x)
     tables = (positions, *cast((cos, sin), x))
     parameters = (gamma, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
-    numbers = (head_dim, epsilon, norm_epsilon)
+    # The width is read here: in an autograd function dynamo takes it for a result (PyTorch 2.11).
+    numbers = (x.shape[1], head_dim, epsilon, norm_epsilon)
+    scaled, squares = norm_inputs or (None, None)
     if wants_gradient(x, *parameters):
-        return AttentionInputs.apply(x, *parameters, *tables, *numbers, recompute)
+        return AttentionInputs.apply(x, *parameters, *tables, scaled, squares, *numbers, recompute)
     norm, *others = cast(parameters, x)
-    scaled, squares = ops.norm_inputs(x, norm)
+    if scaled is None or squares is None:
+        scaled, squares = ops.norm_inputs(x, norm)
     q, k, v, _, _ = project_and_rotate(scaled, squares, others, tables, *numbers)
     return q, k, v, x
 
@@ -87,8 +96,9 @@ def attention_outputs(
     epsilon: float,
     o_bias: Tensor | None = None,
     activation: str = "silu",
+    next_gamma: Tensor | None = None,
     recompute: str = "activation",
-) -> Tensor:
+) -> tuple[Tensor, NormInputs | None]:
     """The projection of attention's output onto the stream, and the gated MLP behind its RMSNorm.
 
     Args:
@@ -98,20 +108,28 @@ def attention_outputs(
         gamma: [h], weight of the norm, whose epsilon is `epsilon`.
         gate_weight, up_weight: [F, h]; down_weight: [h, F].
         activation: "silu", "gelu", "gelu_tanh" or "relu", of the gate.
+        next_gamma: [h], weight of the next layer's first norm.
         recompute: one of RECOMPUTE.
 
     Returns:
-        x2 [M, h], the next layer's x.
+        x2 [M, h], the next layer's x, and with `next_gamma` what its attention_inputs() takes as
+        `norm_inputs`. Gradients flow through x2 alone: those of `next_gamma` come from there too.
     """
     check_options(recompute, epsilon)
     x = to_compute_type(x)
     y = y.to(x.dtype)
     parameters = (o_weight, o_bias, gamma, gate_weight, up_weight, down_weight)
+    (next_norm,) = cast([None if next_gamma is None else next_gamma.detach()], x)
     if wants_gradient(y, x, *parameters):
-        return AttentionOutputs.apply(y, x, *parameters, epsilon, activation, recompute)
-    o, bias, norm, gate, up, down = cast(parameters, x)
-    x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
-    return mlp(x1, scaled, squares, (gate, up, down), epsilon, activation, keep=False)[0]
+        outputs = AttentionOutputs.apply(
+            y, x, *parameters, next_norm, x.shape[1], epsilon, activation, recompute
+        )
+    else:
+        o, bias, norm, *weights = cast(parameters, x)
+        x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
+        numbers = (x.shape[1], epsilon)
+        outputs, *_ = mlp(x1, scaled, squares, weights, *numbers, activation, False, next_norm)
+    return outputs[0], None if next_norm is None else outputs[1:]
 
 
 def gated_mlp(
@@ -133,10 +151,10 @@ def gated_mlp(
     x = to_compute_type(x)
     parameters = (gamma, gate_weight, up_weight, down_weight)
     if wants_gradient(x, *parameters):
-        return GatedMlp.apply(x, *parameters, epsilon, activation, recompute)
-    norm, gate, up, down = cast(parameters, x)
+        return GatedMlp.apply(x, *parameters, x.shape[1], epsilon, activation, recompute)
+    norm, *weights = cast(parameters, x)
     scaled, squares = ops.norm_inputs(x, norm)
-    return mlp(x, scaled, squares, (gate, up, down), epsilon, activation, keep=False)[0]
+    return mlp(x, scaled, squares, weights, x.shape[1], epsilon, activation, keep=False)[0][0]
 
 
 def check_options(recompute: str, *epsilons: float) -> None:

@@ -17,14 +17,21 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from coda.layer import check_options, to_compute_type, wants_gradient
-from coda.layer_weights import as_type_of, cast
+from coda.layer import NormInputs, check_options, to_compute_type, wants_gradient
+from coda.layer_weights import as_type_of, cast, keep_from_autograd
 
 ops = torch.ops.coda
 
 
 def layer_norm_linear(
-    x: Tensor, gamma: Tensor, beta: Tensor, weight: Tensor, bias: Tensor, *, epsilon: float
+    x: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    *,
+    epsilon: float,
+    norm_inputs: NormInputs | None = None,
 ) -> tuple[Tensor, Tensor]:
     """A LayerNorm and the linear layer behind it, the projection to q, k and v say: (z, x) of x.
 
@@ -32,6 +39,8 @@ def layer_norm_linear(
         x: [M, h], the residual stream.
         gamma, beta: [h], weight and bias of the norm, whose epsilon is `epsilon`.
         weight: [h, N]; bias: [N].
+        norm_inputs: what layer_norm_outputs() gave with x, `gamma` being its `next_gamma`; else
+            x is read once more for it.
 
     Returns:
         z [M, N], and x [M, h] to give to layer_norm_outputs().
@@ -39,10 +48,12 @@ def layer_norm_linear(
     check_options("nothing", epsilon)
     x = to_compute_type(x)
     parameters = (gamma, beta, weight, bias)
+    scaled, moments = norm_inputs or (None, None)
     if wants_gradient(x, *parameters):
-        return LayerNormLinear.apply(x, *parameters, epsilon)
+        return LayerNormLinear.apply(x, *parameters, scaled, moments, epsilon)
     norm, shift, *linear = cast(parameters, x)
-    scaled, moments = ops.layer_norm_inputs(x, norm)
+    if scaled is None or moments is None:
+        scaled, moments = ops.layer_norm_inputs(x, norm)
     behind = columns_behind(norm, shift, linear[0])
     return ops.linear_activation(scaled, linear[0].t(), linear[1], moments, epsilon, *behind)[0], x
 
@@ -61,8 +72,9 @@ def layer_norm_outputs(
     *,
     epsilon: float,
     activation: str = "gelu_tanh",
+    next_gamma: Tensor | None = None,
     recompute: str = "activation",
-) -> Tensor:
+) -> tuple[Tensor, NormInputs | None]:
     """The projection of attention's output onto the stream, and the MLP behind its LayerNorm.
 
     Args:
@@ -72,10 +84,12 @@ def layer_norm_outputs(
         gamma, beta: [h], weight and bias of the norm, whose epsilon is `epsilon`.
         up_weight: [h, F]; up_bias: [F]; down_weight: [F, h]; down_bias: [h].
         activation: "gelu_tanh", "gelu", "silu" or "relu".
+        next_gamma: [h], weight of the next layer's first norm.
         recompute: what backward makes again: "nothing", "activation" or "block" (coda.layer).
 
     Returns:
-        x2 [M, h], the next layer's x.
+        x2 [M, h], the next layer's x, and with `next_gamma` what its layer_norm_linear() takes as
+        `norm_inputs`. Gradients flow through x2 alone: those of `next_gamma` come from there too.
     """
     check_options(recompute, epsilon)
     x = to_compute_type(x)
@@ -83,11 +97,16 @@ def layer_norm_outputs(
     parameters = (
         o_weight, o_bias, gamma, beta, up_weight, up_bias, down_weight, down_bias
     )  # fmt: skip
+    (next_norm,) = cast([None if next_gamma is None else next_gamma.detach()], x)
     if wants_gradient(y, x, *parameters):
-        return LayerNormOutputs.apply(y, x, *parameters, epsilon, activation, recompute)
-    typed = cast(parameters, x)
-    x1, a, _ = project_and_activate(y, x, typed, epsilon, activation, keep=False)
-    return add_onto(x1, a, typed)
+        outputs = LayerNormOutputs.apply(
+            y, x, *parameters, next_norm, epsilon, activation, recompute
+        )
+    else:
+        typed = cast(parameters, x)
+        x1, a, _ = project_and_activate(y, x, typed, epsilon, activation, keep=False)
+        outputs = add_onto(x1, a, typed, next_norm)
+    return outputs[0], None if next_norm is None else outputs[1:]
 
 
 def columns_behind(gamma: Tensor, beta: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -109,12 +128,17 @@ def project_and_activate(
     return x1, a, (moments, shift, offset, z)
 
 
-def add_onto(x1: Tensor, a: Tensor, parameters: list[Any]) -> Tensor:
-    """x1 + a W2 + b2. The operation also makes what a norm behind it would need: GPU kernels of
-    linear have no bias beside c."""
+def add_onto(
+    x1: Tensor, a: Tensor, parameters: list[Any], next_gamma: Tensor | None
+) -> tuple[Tensor, Any, Any]:
+    """(x2, x2⊙γ', its moments), x2 = x1 + a W2 + b2 and γ' the next norm's.
+
+    Without γ' there is only x2, by the same operation: GPU kernels of linear have no bias beside c.
+    """
     gamma, down_weight, down_bias = parameters[2], parameters[6], parameters[7]
-    x2: Tensor = ops.linear_residual_layer_norm(a, down_weight.t(), x1, gamma, down_bias)[0]
-    return x2
+    any_gamma = gamma if next_gamma is None else next_gamma
+    x2, *made = ops.linear_residual_layer_norm(a, down_weight.t(), x1, any_gamma, down_bias)
+    return (x2, None, None) if next_gamma is None else (x2, *made)
 
 
 def weight_gradient(x: Tensor, dz: Tensor, weight: Tensor, needed: bool) -> Tensor | None:
@@ -129,7 +153,7 @@ def vector_gradient(parameter: Tensor, gradient: Tensor | None, needed: bool) ->
 
 
 class LayerNormLinear(torch.autograd.Function):
-    """(z, x) of x: layer_norm_inputs, linear_activation."""
+    """(z, x) of x: layer_norm_inputs where their results are not given, linear_activation."""
 
     @staticmethod
     def forward(
@@ -139,10 +163,13 @@ class LayerNormLinear(torch.autograd.Function):
         beta: Tensor,
         weight: Tensor,
         bias: Tensor,
+        scaled: Tensor | None,
+        moments: Tensor | None,
         epsilon: float,
     ) -> tuple[Tensor, Tensor]:
         norm, norm_bias, w, b = cast((gamma, beta, weight, bias), x)
-        scaled, moments = ops.layer_norm_inputs(x, norm)
+        if scaled is None or moments is None:
+            scaled, moments = ops.layer_norm_inputs(x, norm)
         behind = columns_behind(norm, norm_bias, w)
         z, _ = ops.linear_activation(scaled, w.t(), b, moments, epsilon, *behind)
         ctx.save_for_backward(x, gamma, beta, weight, bias, moments, *behind, z)
@@ -169,7 +196,7 @@ class LayerNormLinear(torch.autograd.Function):
             vector_gradient(beta, dbeta, needs[2]),
             weight_gradient(normed, dz, weight, needs[3]),
             vector_gradient(bias, dbias, needs[4]),
-            None,
+            *([None] * 3),
         )
 
 
@@ -189,10 +216,11 @@ class LayerNormOutputs(torch.autograd.Function):
         up_bias: Tensor,
         down_weight: Tensor,
         down_bias: Tensor,
+        next_gamma: Tensor | None,
         epsilon: float,
         activation: str,
         recompute: str,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         parameters = (
             o_weight, o_bias, gamma, beta, up_weight, up_bias, down_weight, down_bias
         )  # fmt: skip
@@ -205,11 +233,14 @@ class LayerNormOutputs(torch.autograd.Function):
             saved = (x1, *made, a if recompute == "nothing" else None)
         ctx.save_for_backward(y, *parameters, *saved)
         ctx.options = (epsilon, activation)
-        return add_onto(x1, a, typed)
+        outputs = add_onto(x1, a, typed, next_gamma)
+        if next_gamma is not None:
+            keep_from_autograd(ctx, *outputs[1:])
+        return outputs
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dx2: Tensor) -> Any:
+    def backward(ctx: Any, dx2: Tensor, *_: None) -> Any:
         y, *rest = ctx.saved_tensors
         parameters, x1, (moments, shift, offset, z, a) = rest[:8], rest[8], rest[9:]
         epsilon, activation = ctx.options
@@ -241,5 +272,5 @@ class LayerNormOutputs(torch.autograd.Function):
             vector_gradient(parameters[5], dup_bias, needs[7]),
             ddown,
             vector_gradient(parameters[7], ddown_bias, needs[9]),
-            *([None] * 3),
+            *([None] * 4),
         )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from coda.layer_weights import as_type_of, cast, weight_gradients
+from coda.layer_weights import as_type_of, cast, keep_from_autograd, weight_gradients
 
 ops = torch.ops.coda
 
@@ -19,16 +19,23 @@ def mlp(
     scaled: Tensor,
     squares: Tensor,
     weights: Sequence[Tensor],
+    width: int,
     epsilon: float,
     activation: str,
     keep: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(x + down(a), gate, up, a) of x⊙γ [M, h]; gate and up are empty where not kept."""
+    next_gamma: Tensor | None = None,
+) -> tuple[tuple[Tensor, Any, Any], Tensor, Tensor, Tensor]:
+    """((x2, x2⊙γ', Σx2²), gate, up, a) of x⊙γ [M, h], x2 = x + down(a) and γ' the next norm's.
+
+    h is `width`. Without γ' there is only x2; gate and up are None where not kept.
+    """
     gate_weight, up_weight, down_weight = weights
     a, gate, up = ops.linear_swiglu(
-        scaled, gate_weight, up_weight, squares, epsilon, x.shape[1], activation, keep
+        scaled, gate_weight, up_weight, squares, epsilon, width, activation, keep
     )
-    return ops.linear(a, down_weight, c=x), gate, up, a
+    if next_gamma is None:
+        return (ops.linear(a, down_weight, c=x), None, None), gate, up, a
+    return ops.linear_residual_norm(a, down_weight, x, next_gamma, None), gate, up, a
 
 
 def mlp_backward(
@@ -69,7 +76,7 @@ def mlp_backward(
 
 
 class AttentionOutputs(torch.autograd.Function):
-    """x2 of y and x: linear_residual_norm, linear_swiglu, linear."""
+    """x2 of y and x: linear_residual_norm, linear_swiglu, linear or linear_residual_norm."""
 
     @staticmethod
     def forward(
@@ -82,15 +89,19 @@ class AttentionOutputs(torch.autograd.Function):
         gate_weight: Tensor,
         up_weight: Tensor,
         down_weight: Tensor,
+        next_gamma: Tensor | None,
+        width: int,
         epsilon: float,
         activation: str,
         recompute: str,
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         parameters = (o_weight, o_bias, gamma, gate_weight, up_weight, down_weight)
         o, bias, norm, *weights = cast(parameters, x)
         x1, scaled, squares = ops.linear_residual_norm(y, o, x, norm, bias)
         keep = recompute != "block"
-        x2, gate, up, a = mlp(x1, scaled, squares, weights, epsilon, activation, keep)
+        outputs, gate, up, a = mlp(
+            x1, scaled, squares, weights, width, epsilon, activation, keep, next_gamma
+        )
         made: tuple[Tensor | None, ...]
         if recompute == "block":
             made = (x, None, None, None, None, None)
@@ -100,11 +111,13 @@ class AttentionOutputs(torch.autograd.Function):
             made = (x1, squares, gate, up, scaled, a)
         ctx.save_for_backward(y, *parameters, *made)
         ctx.options = (epsilon, activation)
-        return x2
+        if next_gamma is not None:
+            keep_from_autograd(ctx, *outputs[1:])
+        return outputs
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, dx2: Tensor) -> Any:
+    def backward(ctx: Any, dx2: Tensor, *_: None) -> Any:
         y, o_weight, o_bias, gamma, *rest = ctx.saved_tensors
         weights, x1, saved = rest[:3], rest[3], rest[4:]
         epsilon, activation = ctx.options
@@ -131,7 +144,7 @@ class AttentionOutputs(torch.autograd.Function):
             do_bias,
             dgamma if needs[4] else None,
             *dweights,
-            *([None] * 3),
+            *([None] * 5),
         )
 
 
@@ -146,6 +159,7 @@ class GatedMlp(torch.autograd.Function):
         gate_weight: Tensor,
         up_weight: Tensor,
         down_weight: Tensor,
+        width: int,
         epsilon: float,
         activation: str,
         recompute: str,
@@ -154,7 +168,9 @@ class GatedMlp(torch.autograd.Function):
         norm, *weights = cast(parameters, x)
         scaled, squares = ops.norm_inputs(x, norm)
         keep = recompute != "block"
-        out, gate, up, a = mlp(x, scaled, squares, weights, epsilon, activation, keep)
+        (out, _, _), gate, up, a = mlp(
+            x, scaled, squares, weights, width, epsilon, activation, keep
+        )
         made: tuple[Tensor | None, ...]
         if recompute == "block":
             made = (None, None, None, None, None)
@@ -183,4 +199,4 @@ class GatedMlp(torch.autograd.Function):
         dx, dgamma, dweights = mlp_backward(
             dout, x, saved, gamma, weights, epsilon, activation, needs[2:5]
         )
-        return (dx if needs[0] else None, dgamma if needs[1] else None, *dweights, *([None] * 3))
+        return (dx if needs[0] else None, dgamma if needs[1] else None, *dweights, *([None] * 4))

@@ -1,4 +1,4 @@
-"""What both halves of a layer do with their parameters.
+"""What the functions of a layer's halves share, above all what they do with their parameters.
 
 They are saved as they are and cast again in backward, so that a copy in the type of the computation
 never outlives a call. Only those gradients are computed that somebody asked for: a frozen weight
@@ -40,3 +40,11 @@ def weight_gradients(
     for i, gradient in zip(wanted, stacked.split(rows) if len(rows) > 1 else [stacked]):
         gradients[i] = as_type_of(weights[i], gradient)
     return gradients
+
+
+def keep_from_autograd(ctx: Any, *made: Tensor) -> None:
+    """Marks outputs that follow from others and from parameters: the function that takes them
+    gives the whole gradient of these."""
+    ctx.mark_non_differentiable(*made)
+    if not torch.compiler.is_compiling():  # which makes none, and does not know this method
+        ctx.set_materialize_grads(False)  # no zeros [M, h] for each of them

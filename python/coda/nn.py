@@ -180,7 +180,7 @@ class DecoderLayer(nn.Module):
         d = self.head_dim
         heads = [z.view(batch, tokens, z.shape[1] // d, d).transpose(1, 2) for z in (q, k, v)]
         y = self.attention(*heads).transpose(1, 2)
-        out = attention_outputs(
+        out, _ = attention_outputs(
             y.reshape(batch * tokens, q.shape[1]),
             stream,
             parts["o_proj"].weight,

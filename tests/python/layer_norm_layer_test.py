@@ -66,7 +66,7 @@ class Problem:
         return layer_norm_outputs(
             self.attend(qkv), x, *(p[name] for name in OUTPUT_NAMES), epsilon=EPSILON,
             activation=activation, recompute=recompute,
-        )  # fmt: skip
+        )[0]  # fmt: skip
 
     @classmethod
     def unfused(cls, p: Tensors, activation: str) -> Tensor:

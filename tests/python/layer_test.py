@@ -72,7 +72,7 @@ class Problem:
         return layer.attention_outputs(
             self.attend(q, k, v), stream, o, gamma2, gate, up, down, o_bias=o_bias,
             epsilon=EPSILONS[0], activation=activation, recompute=recompute
-        )  # fmt: skip
+        )[0]  # fmt: skip
 
     def unfused(self, leaves: dict[str, Tensor], activation="silu") -> Tensor:
         x = leaves["x"]

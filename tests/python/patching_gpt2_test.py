@@ -7,7 +7,7 @@ from error_rule import check_errors
 from operator_calls import Calls
 from patching_families_test import check_family
 from patching_stock_test import check_first_layer_runs_stock, in_use, lora
-from tiny_models import batch, exact, tiny, trained
+from tiny_models import batch, exact, fused_layers, tiny, trained
 
 import coda
 
@@ -22,7 +22,7 @@ def test_dropout_of_gpt2_in_training():
     assert "layer_norm_inputs" not in calls.names and "linear_cross_entropy" in calls.names
     with Calls() as calls:
         model.eval()(**inputs)
-    assert calls.names.count("layer_norm_inputs") == 2
+    assert fused_layers("gpt2", calls.names) == 2
     with pytest.raises(RuntimeError, match="resid_pdrop=0"):
         trained(coda.patch(model.train(), strict=True), inputs)
 
@@ -54,14 +54,14 @@ def test_lora_in_gpt2():
     model = lora(in_use("gpt2"), target_modules=["c_attn"], layers_to_transform=[0])
     with pytest.warns(UserWarning, match="c_attn is a Linear, not"), Calls() as calls:
         trained(model, batch())
-    assert calls.names.count("layer_norm_inputs") == 1
+    assert fused_layers("gpt2", calls.names) == 1
 
 
 def test_encoder_of_gpt2():
     model = coda.patch(tiny("gpt2", add_cross_attention=True))
     with Calls() as calls:
         trained(model, batch())
-    assert calls.names.count("layer_norm_inputs") == 2
+    assert fused_layers("gpt2", calls.names) == 2
     encoded = torch.randn(2, 5, 96)
     with pytest.warns(UserWarning, match="attends to an encoder"), Calls() as calls:
         model(**batch(), encoder_hidden_states=encoded)

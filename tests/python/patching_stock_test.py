@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 from operator_calls import Calls
-from tiny_models import FIRST_OPERATOR, batch, tiny, trained
+from tiny_models import batch, fused_layers, tiny, trained
 from torch import nn
 from torch.nn.utils import parametrize, prune
 
@@ -17,7 +17,7 @@ def in_use(family):
     model = coda.patch(tiny(family))
     with Calls() as calls:
         trained(model, batch())
-    assert calls.names.count(FIRST_OPERATOR[family]) == 2
+    assert fused_layers(family, calls.names) == 2
     return model
 
 
@@ -31,7 +31,7 @@ def check_first_layer_runs_stock(model, reason: str, fused: int = 1) -> None:
     with pytest.warns(UserWarning, match=reason) as caught, Calls() as calls:
         got = trained(model, inputs)
     assert sum("coda" in str(warning.message) for warning in caught) == 1
-    assert calls.names.count(FIRST_OPERATOR[model.config.model_type]) == fused
+    assert fused_layers(model.config.model_type, calls.names) == fused
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="coda")
         trained(model, inputs)

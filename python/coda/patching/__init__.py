@@ -10,6 +10,7 @@ from torch import nn
 
 from coda.layer import RECOMPUTE
 from coda.patching import causal_lm, decoder_layer, final_norm, gpt2_block
+from coda.patching.boundary import Place
 from coda.patching.causal_lm import PatchedHead
 from coda.patching.conditions import Options, Patched
 from coda.patching.families import SUPPORTED, loaded_families
@@ -52,12 +53,14 @@ def patch(
     families: list[tuple[Any, Any]] = [(family, decoder_layer) for family in loaded_families()]
     families += [(family, gpt2_block) for family in gpt2_block.loaded_families()]
     forwards = {family.name: kind.make_forward(family) for family, kind in families}
+    places = _places(model, [family.decoder for family, _ in families])
     layers: list[tuple[nn.Module, Any, Patched]] = []  # with their forwards
     others: list[tuple[nn.Module, Any, Patched]] = []
     for name, module in model.named_modules():
         for family, kind in families:
             if _has_forward_of(module, family.layer):
                 state = kind.patched_layer(name, module, family, options)
+                state.place = places.get(module)
                 layers.append((module, forwards[family.name], state))
             elif kind is decoder_layer and _is_last_norm(name, module, family):
                 state = final_norm.patched_norm(name, module, options)
@@ -116,6 +119,18 @@ def _check(model: Any, strict: Any, recompute: Any, min_tokens: Any, loss: Any) 
 def _has_forward_of(module: nn.Module, stock: type[nn.Module]) -> bool:
     """A stock module, or one whose class only adds to it, as fully_shard's do."""
     return isinstance(module, stock) and type(module).forward is stock.forward
+
+
+def _places(model: nn.Module, decoders: list[type[nn.Module]]) -> dict[nn.Module, Place]:
+    """Where layers stand in models that call them one after the other, as transformers wrote it."""
+    return {
+        layer: Place(children, index)
+        for module in model.modules()
+        if any(_has_forward_of(module, decoder) for decoder in decoders)
+        for children in module.children()
+        if isinstance(children, nn.ModuleList)
+        for index, layer in enumerate(children)
+    }
 
 
 def _is_last_norm(name: str, module: nn.Module, family: Any) -> bool:

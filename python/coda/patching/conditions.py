@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from coda.patching.boundary import Place, may_hand_on
 from coda.patching.families import Family
 from coda.patching.parts import Watch
 
@@ -58,6 +59,7 @@ class Patched:
     name: str  # in the model
     watch: Watch
     options: Options
+    place: Place | None = field(default=None, kw_only=True)  # of a layer
 
     def unusual(self) -> str | None:
         """What about the module's parts coda has no programs for."""
@@ -71,6 +73,14 @@ class Patched:
         if reason is not None:
             self.options.refuse(self.name, reason)
         return reason is None
+
+    def next_layer(self) -> Any:
+        """The layer that takes what this one makes for its first norm; None: there is none."""
+        return self.place.next_layer() if self.place is not None and self._hands_on() else None
+
+    @torch.compiler.assume_constant_result
+    def _hands_on(self) -> bool:
+        return may_hand_on(self.module, self.place)
 
 
 @dataclass

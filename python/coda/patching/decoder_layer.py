@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from coda.layer import attention_inputs, attention_outputs
+from coda.patching.boundary import hand_on, take
 from coda.patching.conditions import Options, PatchedLayer, refused, unusable_type
 from coda.patching.families import ACTIVATIONS, Family
 from coda.patching.parts import Watch
@@ -82,6 +83,8 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
     batch, tokens, width = hidden.shape
     positions, cos, sin = _tables(arguments["position_embeddings"], batch)
     heads = _head_norms(attention) if family.normalises_heads else {}
+    following = patched.next_layer()
+    next_gamma = None if following is None else following.input_layernorm.weight
     q, k, v, x = attention_inputs(
         hidden.reshape(batch * tokens, width),
         layer.input_layernorm.weight,
@@ -96,6 +99,7 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
         q_bias=attention.q_proj.bias,
         k_bias=attention.k_proj.bias,
         v_bias=attention.v_proj.bias,
+        norm_inputs=take(hidden, layer.input_layernorm.weight),
         recompute=recompute,
         **heads,
     )
@@ -104,7 +108,7 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
         z.view(batch, tokens, z.shape[1] // d, d).transpose(1, 2) for z in (q, k, v)
     )
     y = _attend(family, attention, query, key, value, arguments)
-    out = attention_outputs(
+    out, made = attention_outputs(
         y.reshape(batch * tokens, q.shape[1]),
         x,
         attention.o_proj.weight,
@@ -115,10 +119,12 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
         epsilon=layer.post_attention_layernorm.variance_epsilon,
         o_bias=attention.o_proj.bias,
         activation=patched.activation,
+        next_gamma=next_gamma,
         recompute=recompute,
     )
     # No view in autograd's eyes: FSDP2 warns of layers that return one.
-    return torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
+    out = torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
+    return hand_on(out, next_gamma, made)
 
 
 def _head_norms(attention: Any) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class Family:
     attention: type[nn.Module]
     mlp: type[nn.Module]
     norm: type[nn.Module]
+    decoder: type[nn.Module]  # all layers
     causal_lm: type[nn.Module]
     eager_attention: Callable[..., Any]
     attention_functions: Any  # by the name of an implementation: transformers' registry
@@ -110,6 +111,7 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             attention=attention,
             mlp=getattr(module, f"{prefix}MLP"),
             norm=getattr(module, f"{prefix}RMSNorm"),
+            decoder=getattr(module, f"{prefix}Model"),
             causal_lm=getattr(module, f"{prefix}ForCausalLM"),
             eager_attention=module.eager_attention_forward,
             attention_functions=module.ALL_ATTENTION_FUNCTIONS,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from coda.layer_norm_layer import layer_norm_linear, layer_norm_outputs
+from coda.patching.boundary import hand_on, take
 from coda.patching.conditions import Options, Patched, refused, unfit_for_gpu, unusable_type
 from coda.patching.families import ACTIVATIONS, arguments_of
 from coda.patching.parts import RECORDERS, Part, Watch
@@ -26,6 +27,7 @@ class Gpt2:
 
     module: Any  # transformers' modeling_gpt2
     layer: type[nn.Module]
+    decoder: type[nn.Module]  # all layers
     causal_lm: type[nn.Module]
     layer_arguments: tuple[str, ...]  # of the block's forward, in order
     attention_arguments: frozenset[str]  # that the forwards of block and attention name
@@ -84,8 +86,9 @@ def loaded_families() -> list[Gpt2]:
     if module is None:
         return []
     layer = module.GPT2Block
+    models = (module.GPT2Model, module.GPT2LMHeadModel)
     named = (*arguments_of(layer), *arguments_of(module.GPT2Attention))
-    return [Gpt2(module, layer, module.GPT2LMHeadModel, arguments_of(layer), frozenset(named))]
+    return [Gpt2(module, layer, *models, arguments_of(layer), frozenset(named))]
 
 
 @dataclass
@@ -148,6 +151,8 @@ def _forward(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> Te
     attention, mlp = block.attn, block.mlp
     hidden: Tensor = arguments["hidden_states"]
     batch, tokens, width = hidden.shape
+    following = patched.next_layer()
+    next_gamma = None if following is None else following.ln_1.weight
     qkv, x = layer_norm_linear(
         hidden.reshape(batch * tokens, width),
         block.ln_1.weight,
@@ -155,9 +160,10 @@ def _forward(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> Te
         attention.c_attn.weight,
         attention.c_attn.bias,
         epsilon=block.ln_1.eps,
+        norm_inputs=take(hidden, block.ln_1.weight),
     )
     y = _attend(patched.family, attention, qkv.view(batch, tokens, 3 * width), arguments)
-    out = layer_norm_outputs(
+    out, made = layer_norm_outputs(
         y.reshape(batch * tokens, width),
         x,
         attention.c_proj.weight,
@@ -170,10 +176,12 @@ def _forward(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> Te
         mlp.c_proj.bias,
         epsilon=block.ln_2.eps,
         activation=patched.activation,
+        next_gamma=next_gamma,
         recompute=patched.options.recompute,
     )
     # No view in autograd's eyes: FSDP2 warns of layers that return one.
-    return torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
+    out = torch.ops.aten._unsafe_view(out, (batch, tokens, width)).to(hidden.dtype)
+    return hand_on(out, next_gamma, made)
 
 
 def _attend(family: Gpt2, attention: Any, qkv: Tensor, arguments: dict[str, Any]) -> Tensor:

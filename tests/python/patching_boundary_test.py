@@ -1,0 +1,174 @@
+"""What patched layers hand to the next: where, to whom, and that results do not depend on it."""
+
+import copy
+
+import pytest
+import torch
+from operator_calls import Calls
+from tiny_models import CONFIGS, batch, tiny, trained
+from torch._dynamo.testing import CompileCounterWithBackend
+from torch.fx import GraphModule
+
+import coda
+from coda.layer import RECOMPUTE
+from coda.patching.boundary import hand_on, take
+
+LAYERS = 3
+
+
+def model_of(family, dtype=torch.float32, **options):
+    return coda.patch(tiny(family, dtype, num_hidden_layers=LAYERS), strict=True, **options)
+
+
+def layers_of(model):
+    return model.base_model.get_submodule("h" if model.config.model_type == "gpt2" else "layers")
+
+
+def passes_over_x(family, names):
+    """How often an operator read the stream for nothing but a layer's first norm."""
+    return names.count("layer_norm_inputs" if family == "gpt2" else "norm_inputs")
+
+
+def passes(model, inputs):
+    with Calls() as calls:
+        results = trained(model, inputs)
+    return passes_over_x(model.config.model_type, calls.names), results
+
+
+def close(got, want):
+    assert got.keys() == want.keys()
+    for name in want:
+        torch.testing.assert_close(got[name], want[name], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", CONFIGS)
+def test_the_first_layer_alone_reads_the_stream(family):
+    assert passes(model_of(family), batch())[0] == 1
+
+
+@pytest.mark.parametrize("recompute", RECOMPUTE)
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_gradients_are_those_of_layers_that_hand_nothing_on(family, recompute):
+    model, inputs = model_of(family, recompute=recompute), batch(padded=5)
+    handed, got = passes(model, inputs)
+    for layer in layers_of(model):
+        layer.register_forward_hook(lambda *_: None)
+    apart, want = passes(model, inputs)
+    assert (handed, apart) == (1, LAYERS)
+    close(got, want)
+
+
+@pytest.mark.parametrize("family", ["qwen2", "gpt2"])
+@pytest.mark.parametrize("place", ["behind", "before", "backward"])
+def test_a_hook_at_the_boundary(family, place):
+    """Whatever it does to the hidden states, also out of autograd's sight."""
+    inputs = batch()
+
+    def change(hidden):
+        hidden.data.mul_(1.5)
+
+    def hook(model):
+        before, behind = layers_of(model)[:2]
+        if place == "behind":
+            before.register_forward_hook(lambda _, given, out: change(out))
+        elif place == "before":
+            behind.register_forward_pre_hook(
+                lambda _, args, options: change(args[0] if args else options["hidden_states"]),
+                with_kwargs=True,
+            )
+        else:
+            behind.register_full_backward_hook(lambda *_: None)
+        return model
+
+    count, got = passes(hook(model_of(family)), inputs)
+    assert count == (2 if place == "behind" else 3)  # of a hooked layer both sides count
+    close(got, trained(hook(tiny(family, num_hidden_layers=LAYERS)), inputs))
+
+
+def test_hidden_states_that_somebody_changes_or_replaces():
+    """A loop of one's own over patched layers."""
+    model, inputs = tiny("llama", num_hidden_layers=LAYERS).eval(), batch()
+
+    def run(between):
+        decoder = model.model
+        hidden = decoder.embed_tokens(inputs["input_ids"])
+        positions = torch.arange(hidden.shape[1])[None]
+        tables = decoder.rotary_emb(hidden, positions)
+        for layer in decoder.layers:
+            hidden = between(layer(hidden, position_embeddings=tables))
+        return hidden
+
+    with torch.no_grad():
+        for between in (lambda h: h, lambda h: h.mul_(1.5), lambda h: h * 1.5, torch.clone):
+            want = run(between)
+            coda.patch(model, strict=True)
+            got = run(between)
+            with torch.inference_mode():
+                assert torch.allclose(run(between), want, rtol=1e-4, atol=1e-5)
+            coda.unpatch(model)
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_handed_on_is_taken_once_and_for_one_norm():
+    hidden, gamma, other = torch.ones(2, 3, 4), torch.ones(4), torch.ones(4)
+    made = (torch.ones(6, 4), torch.ones(1, 6))
+    assert take(hidden, gamma) is None
+    assert take(hand_on(hidden, gamma, made), gamma) is made
+    assert take(hidden, gamma) is None
+    assert take(hand_on(hidden, gamma, made), other) is None
+    gamma.mul_(2)
+    assert take(hand_on(hidden, gamma, made), gamma) is made
+    hand_on(hidden, gamma, made)
+    gamma.mul_(2)
+    assert take(hidden, gamma) is None
+
+
+def test_nothing_stays_with_hidden_states():
+    model = model_of("llama")
+    outputs = model(**batch(), output_hidden_states=True)
+    assert len(outputs.hidden_states) == LAYERS + 1
+    for hidden in outputs.hidden_states:
+        assert getattr(hidden, "_coda_norm_inputs", None) is None
+    assert passes(model, batch())[0] == 1  # the hooks that this left behind are no obstacle
+
+
+def test_a_layer_that_runs_stock_is_handed_nothing():
+    model, inputs = coda.patch(tiny("llama", num_hidden_layers=LAYERS)), batch()
+    layers_of(model)[1].mlp.act_fn.register_forward_hook(lambda *_: None)
+    with pytest.warns(UserWarning, match="act_fn has a forward hook"), Calls() as calls:
+        trained(model, inputs)
+    assert calls.names.count("linear_residual_norm") == 2
+    assert calls.names.count("norm_inputs") == 2
+
+
+def test_copies():
+    model, inputs = model_of("mistral"), batch()
+    twin = copy.deepcopy(model)
+    alone = copy.deepcopy(layers_of(model)[0])
+    del model
+    assert passes(twin, inputs)[0] == 1
+    assert alone._coda_patch.place is None and alone._coda_patch.next_layer() is None
+
+
+def test_a_model_of_many_layers_can_be_copied():
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "head_dim": 4}
+    model = coda.patch(tiny("llama", num_hidden_layers=200, **sizes))
+    assert len(layers_of(copy.deepcopy(model))) == 200
+
+
+@pytest.mark.parametrize("family", ["qwen3", "gpt2"])
+def test_compiled(family):
+    model, inputs = model_of(family), batch()
+    want = trained(model, inputs)
+    counter = CompileCounterWithBackend("aot_eager")
+    torch._dynamo.reset()
+    got = trained(torch.compile(model, fullgraph=True, backend=counter), inputs)
+    close({name.removeprefix("_orig_mod."): tensor for name, tensor in got.items()}, want)
+    names = [
+        str(node.target).removeprefix("coda.").removesuffix(".default")
+        for graph in counter.graphs
+        for module in graph.modules()
+        if isinstance(module, GraphModule)
+        for node in module.graph.nodes
+    ]
+    assert passes_over_x(family, names) == 1
