@@ -69,13 +69,17 @@ def attention_inputs(
         q [M, Hq·d], k and v [M, Hkv·d], and x [M, h] to give to attention_outputs().
     """
     check_options(recompute, epsilon, norm_epsilon)
+    if wants_gradient(cos, sin):
+        raise ValueError(
+            "coda: cos or sin wants a gradient, which RoPE here does not give: detach()"
+        )
     x = to_compute_type(x)
     tables = (positions, *cast((cos, sin), x))
     parameters = (gamma, q_weight, k_weight, v_weight, q_bias, k_bias, v_bias, q_norm, k_norm)
     # The width is read here: in an autograd function dynamo takes it for a result (PyTorch 2.11).
     numbers = (x.shape[1], head_dim, epsilon, norm_epsilon)
     scaled, squares = norm_inputs or (None, None)
-    if wants_gradient(x, *parameters):
+    if records(x, *parameters):
         return AttentionInputs.apply(x, *parameters, *tables, scaled, squares, *numbers, recompute)
     norm, *others = cast(parameters, x)
     if scaled is None or squares is None:
@@ -120,7 +124,7 @@ def attention_outputs(
     y = y.to(x.dtype)
     parameters = (o_weight, o_bias, gamma, gate_weight, up_weight, down_weight)
     (next_norm,) = cast([None if next_gamma is None else next_gamma.detach()], x)
-    if wants_gradient(y, x, *parameters):
+    if records(x, y, *parameters):
         outputs = AttentionOutputs.apply(
             y, x, *parameters, next_norm, x.shape[1], epsilon, activation, recompute
         )
@@ -150,7 +154,7 @@ def gated_mlp(
     check_options(recompute, epsilon)
     x = to_compute_type(x)
     parameters = (gamma, gate_weight, up_weight, down_weight)
-    if wants_gradient(x, *parameters):
+    if records(x, *parameters):
         return GatedMlp.apply(x, *parameters, x.shape[1], epsilon, activation, recompute)
     norm, *weights = cast(parameters, x)
     scaled, squares = ops.norm_inputs(x, norm)
@@ -173,6 +177,18 @@ def to_compute_type(x: Tensor) -> Tensor:
     if torch.is_autocast_enabled(device):
         return x.to(torch.get_autocast_dtype(device))
     return x
+
+
+def records(x: Tensor, *others: Tensor | None) -> bool:
+    """Whether a half of a layer that computes in x's type is recorded for a backward pass."""
+    if not wants_gradient(x, *others):
+        return False
+    if x.dtype == torch.float16:
+        raise TypeError(
+            "coda: a layer in torch.float16 has no gradients, which would underflow: use "
+            "torch.bfloat16, or torch.autocast to it"
+        )
+    return True
 
 
 def wants_gradient(*tensors: Tensor | None) -> bool:

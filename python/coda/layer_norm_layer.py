@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from coda.layer import NormInputs, check_options, to_compute_type, wants_gradient
+from coda.layer import NormInputs, check_options, records, to_compute_type
 from coda.layer_weights import as_type_of, cast, keep_from_autograd
 
 ops = torch.ops.coda
@@ -49,7 +49,7 @@ def layer_norm_linear(
     x = to_compute_type(x)
     parameters = (gamma, beta, weight, bias)
     scaled, moments = norm_inputs or (None, None)
-    if wants_gradient(x, *parameters):
+    if records(x, *parameters):
         return LayerNormLinear.apply(x, *parameters, scaled, moments, epsilon)
     norm, shift, *linear = cast(parameters, x)
     if scaled is None or moments is None:
@@ -98,7 +98,7 @@ def layer_norm_outputs(
         o_weight, o_bias, gamma, beta, up_weight, up_bias, down_weight, down_bias
     )  # fmt: skip
     (next_norm,) = cast([None if next_gamma is None else next_gamma.detach()], x)
-    if wants_gradient(y, x, *parameters):
+    if records(x, y, *parameters):
         outputs = LayerNormOutputs.apply(
             y, x, *parameters, next_norm, epsilon, activation, recompute
         )

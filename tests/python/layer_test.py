@@ -252,7 +252,13 @@ def test_one_derivative():
 
 
 def test_bad_input(monkeypatch):
+    with pytest.raises(TypeError, match="torch.float16 has no gradients.*torch.bfloat16"):
+        Problem(dtype=torch.float16).fused()
     problem = Problem()
+    problem.cos.requires_grad_()
+    with pytest.raises(ValueError, match="cos or sin wants a gradient.*detach"):
+        problem.fused()
+    problem.cos.requires_grad_(False)
     with pytest.raises(ValueError, match="recompute is 'all', expected one of 'nothing'"):
         problem.fused(recompute="all")
     monkeypatch.setattr(sys.modules[__name__], "EPSILONS", (-1e-5, 1e-6))

@@ -52,7 +52,10 @@ def test_hooks_in_gpt2(where):
 
 def test_lora_in_gpt2():
     model = lora(in_use("gpt2"), target_modules=["c_attn"], layers_to_transform=[0])
-    with pytest.warns(UserWarning, match="c_attn is a Linear, not"), Calls() as calls:
+    with (
+        pytest.warns(UserWarning, match="c_attn is a peft.tuners.lora.layer.Linear, not"),
+        Calls() as calls,
+    ):
         trained(model, batch())
     assert fused_layers("gpt2", calls.names) == 1
 

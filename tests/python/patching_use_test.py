@@ -2,6 +2,8 @@
 
 import copy
 import io
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -140,6 +142,28 @@ def test_a_pickled_model_is_stock():
     again = torch.load(file, weights_only=False)
     assert equal(trained(again, inputs), trained(tiny("llama"), inputs))
     assert equal(trained(coda.patch(again), inputs), want)
+
+
+def test_a_pickled_model_needs_no_coda(tmp_path):
+    torch.save(coda.patch(tiny("llama")), tmp_path / "model.pt")
+    program = "import sys, torch; sys.modules['coda'] = None\n"
+    program += "model = torch.load(sys.argv[1], weights_only=False)\n"
+    program += "print(model(input_ids=torch.arange(9)[None]).logits.shape[1])"
+    command = [sys.executable, "-c", program, str(tmp_path / "model.pt")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "9\n"
+
+
+def test_memory_can_be_estimated_without_tensors():
+    """Fused under FakeTensorMode too: nothing of it runs."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    config = tiny("llama").config
+    with FakeTensorMode(), Calls() as calls:
+        stock = transformers.AutoModelForCausalLM.from_config(config).train()
+        model = coda.patch(stock, strict=True)
+        ids = torch.ones(2, 9, dtype=torch.int64)
+        model(input_ids=ids, labels=ids).loss.backward()
+    assert fused_layers("llama", calls.names) == 2
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2"])

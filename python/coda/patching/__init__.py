@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from coda.layer import RECOMPUTE
-from coda.patching import causal_lm, decoder_layer, final_norm, gpt2_block
+from coda.patching import causal_lm, decoder_layer, final_norm, gpt2_block, rotation
 from coda.patching.boundary import Place
 from coda.patching.causal_lm import PatchedHead
 from coda.patching.conditions import Options, Patched
@@ -30,10 +30,10 @@ def patch(
     """Makes a transformers model run its decoder layers, and its loss, as coda programs.
 
     Llama, Mistral, Qwen2, Qwen3 and GPT-2, also inside of wrappers (PEFT, DDP, fully_shard). The
-    forwards of layers, of the norm behind them and of …ForCausalLM are replaced on these instances;
-    parameters, state_dict, classes and the attention function stay the model's. A layer with
-    something that transformers did not put there (LoRA, a quantised linear, a hook inside of it)
-    runs stock. Patching again changes the options.
+    forwards of layers, of rotary_emb, of the norm behind the layers and of …ForCausalLM are
+    replaced on these instances; parameters, state_dict, classes and the attention function stay the
+    model's. A layer with something that transformers did not put there (LoRA, a quantised linear, a
+    hook inside of it) runs stock. Patching again changes the options.
 
     Args:
         strict: raise where a layer would run stock, instead of warning once.
@@ -65,6 +65,9 @@ def patch(
             elif kind is decoder_layer and _is_last_norm(name, module, family):
                 state = final_norm.patched_norm(name, module, options)
                 others.append((module, final_norm.make_forward(family), state))
+            elif kind is decoder_layer and _has_forward_of(module, family.rotary):
+                state = rotation.patched_rotary(name, module, options)
+                others.append((module, rotation.make_forward(family), state))
             elif loss and _has_forward_of(module, family.causal_lm):
                 state = _patched_head(name, module, options)
                 others.append((module, causal_lm.make_forward(type(module)), state))
@@ -90,7 +93,8 @@ def unpatch(model: nn.Module) -> nn.Module:
         raise TypeError(f"coda.unpatch: expected a torch.nn.Module, got {type(model).__name__}")
     patched = [module for module in model.modules() if "_coda_patch" in module.__dict__]
     for module in patched:
-        _check_forward(module, module.__dict__["_coda_patch"].name)
+        state = module.__dict__["_coda_patch"]  # None where the model was pickled
+        _check_forward(module, type(module).__name__ if state is None else state.name)
     for module in patched:
         del module.__dict__["_coda_patch"]
         module.__dict__.pop("forward", None)
@@ -124,10 +128,10 @@ def _has_forward_of(module: nn.Module, stock: type[nn.Module]) -> bool:
 def _places(model: nn.Module, decoders: list[type[nn.Module]]) -> dict[nn.Module, Place]:
     """Where layers stand in models that call them one after the other, as transformers wrote it."""
     return {
-        layer: Place(children, index)
+        layer: Place(module, name, index)
         for module in model.modules()
         if any(_has_forward_of(module, decoder) for decoder in decoders)
-        for children in module.children()
+        for name, children in module.named_children()
         if isinstance(children, nn.ModuleList)
         for index, layer in enumerate(children)
     }
@@ -148,8 +152,10 @@ def _check_forward(module: nn.Module, name: str) -> None:
     function = getattr(own, "__func__", None)
     if own is None or function is type(module).forward or hasattr(function, "_coda"):
         return
+    replacement = getattr(own, "func", own)  # accelerate's is a functools.partial
+    named = getattr(replacement, "__qualname__", type(own).__name__)
     raise RuntimeError(
-        f"coda: the forward of {name} was replaced by {own!r}; undo that (accelerate: "
+        f"coda: the forward of {name} was replaced by {named}; undo that (accelerate: "
         "remove_hook_from_submodules) before coda.patch or coda.unpatch"
     )
 

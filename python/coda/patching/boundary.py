@@ -14,54 +14,67 @@ import torch
 from torch import Tensor, nn
 
 from coda.layer import NormInputs
-from coda.patching.parts import HOOKS, RECORDERS
+from coda.patching.parts import is_hooked
 
 
 class Place:
     """Where a layer stands: at this index of the layers that a stock model calls in turn."""
 
-    def __init__(self, layers: nn.ModuleList, index: int) -> None:
-        self.layers, self.index = layers, index
+    def __init__(self, decoder: nn.Module, layers: str, index: int) -> None:
+        self.decoder, self.layers, self.index = decoder, layers, index
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Place | None:
-        """That of the copied list; a layer that is copied alone stands nowhere."""
-        layers = memo.get(id(self.layers))
-        return None if layers is None else Place(layers, self.index)
+        """That in the copied model; a layer that is copied alone stands nowhere."""
+        decoder = memo.get(id(self.decoder))
+        return None if decoder is None else Place(decoder, self.layers, self.index)
 
     def next_layer(self) -> Any:
         """The layer behind; None at the end."""
-        return self.layers._modules.get(str(self.index + 1))
+        return self._layers().get(str(self.index + 1))
+
+    def is_of(self, layer: Any) -> bool:
+        """Whether the layer is still there, and has not been moved."""
+        return self._layers().get(str(self.index)) is layer
+
+    def _layers(self) -> dict[str, Any]:
+        layers: Any = self.decoder._modules[self.layers]
+        return layers._modules
 
 
 def may_hand_on(layer: Any, place: Place | None) -> bool:
     """Whether nothing stands between a layer and the next one, which runs fused."""
-    following = None if place is None else place.next_layer()
-    if following is None:
+    if place is None or not place.is_of(layer):
         return False
-    patched = following.__dict__.get("_coda_patch")
+    following = place.next_layer()
+    if following is None or not (_is_alone(layer) and _is_alone(following)):
+        return False
     return (
-        patched is not None
         # What backward makes again has to be what was there before.
-        and not (layer.training and getattr(layer, "gradient_checkpointing", False))
+        not (layer.training and getattr(layer, "gradient_checkpointing", False))
         and not torch.is_inference_mode_enabled()  # whose tensors have no versions
-        and not (_is_hooked(layer) or _is_hooked(following))
-        and patched.unusual() is None
+        and following._coda_patch.unusual() is None
     )
 
 
-def _is_hooked(layer: Any) -> bool:
-    """By others than transformers, whose recorders of outputs change nothing."""
-    return any(
-        getattr(hook, "__module__", None) != RECORDERS
-        for hooks in HOOKS
-        for hook in layer.__dict__[hooks].values()
-    )
+def _is_alone(layer: Any) -> bool:
+    """Whether a layer is patched, and nobody put anything around its forward."""
+    forward = getattr(layer.__dict__.get("forward"), "__func__", None)
+    return hasattr(forward, "_coda") and not is_hooked(layer)
+
+
+def next_norm_weight(patched: Any, norm: str, hidden: Tensor) -> Tensor | None:
+    """γ of the norm that a layer makes something for: of the next layer, on the same device."""
+    following = patched.next_layer()
+    if following is None:
+        return None
+    gamma: Tensor = following._modules[norm].weight
+    return gamma if gamma.device == hidden.device else None
 
 
 def hand_on(hidden: Tensor, gamma: Tensor | None, made: NormInputs | None) -> Tensor:
     """The hidden states, with what was made of them for the norm of weight γ."""
     if gamma is not None:
-        hidden._coda_norm_inputs = (gamma, _versions(hidden, gamma), made)  # type: ignore[attr-defined]
+        hidden._coda_norm_inputs = (gamma, _state(hidden), _state(gamma), made)  # type: ignore[attr-defined]
     return hidden
 
 
@@ -71,11 +84,20 @@ def take(hidden: Tensor, gamma: Tensor) -> NormInputs | None:
     if handed is None:
         return None
     hidden._coda_norm_inputs = None  # type: ignore[attr-defined]
-    made_for, versions, made = handed
-    return made if made_for is gamma and versions == _versions(hidden, gamma) else None
+    made_for, *states, made = handed
+    same = made_for is gamma and all(map(_is_same, states, (_state(hidden), _state(gamma))))
+    return made if same else None
 
 
-def _versions(*tensors: Tensor) -> tuple[int, ...]:
-    """They tell whether tensors were changed. Dynamo knows none: of what it compiles the model's
-    own loop alone stands between two layers."""
-    return () if torch.compiler.is_compiling() else tuple(t._version for t in tensors)
+def _state(tensor: Tensor) -> tuple[Any, ...]:
+    """It tells whether a tensor was changed, or its .data replaced. Dynamo knows nothing of this:
+    of what it compiles the model's own loop alone stands between two layers."""
+    if torch.compiler.is_compiling():
+        return ()
+    return (tensor._version, tensor.untyped_storage())
+
+
+def _is_same(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+    if not before:
+        return True
+    return before[0] == after[0] and before[1]._cdata == after[1]._cdata

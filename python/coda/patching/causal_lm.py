@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from coda.loss import linear_cross_entropy
 from coda.patching.conditions import (
     Patched,
-    refused,
     unfit_for_gpu,
     unusable_type,
 )
@@ -86,7 +85,7 @@ def _fits(model: Any, arguments: dict[str, Any]) -> bool:
         return False
     weight = model.lm_head.weight
     reason = unusable_type(weight, weight)
-    return reason is None or refused(patched.options, patched.name, reason)
+    return reason is None or patched.refuse(reason)
 
 
 def _keeps_all(logits_to_keep: Any) -> bool:

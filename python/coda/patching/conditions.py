@@ -7,6 +7,7 @@ seen, as dynamo does not see those of any model.
 
 from __future__ import annotations
 
+import copy
 import functools
 import warnings
 from dataclasses import dataclass, field
@@ -48,12 +49,16 @@ class Options:
             )
         if reason not in self.warned:
             self.warned.add(reason)
-            warnings.warn(f"coda: {name} runs stock: {reason}", stacklevel=2)
+            warnings.warn(
+                f"coda: {name} runs stock: {reason}. Said once, also for others like it",
+                stacklevel=2,
+            )
 
 
 @dataclass
 class Patched:
-    """What patch() leaves beside a module's parameters."""
+    """What patch() leaves beside a module's parameters. Pickled it is None: the model is stock
+    again, also where there is no coda."""
 
     module: Any
     name: str  # in the model
@@ -61,18 +66,31 @@ class Patched:
     options: Options
     place: Place | None = field(default=None, kw_only=True)  # of a layer
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Patched:
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
     def unusual(self) -> str | None:
         """What about the module's parts coda has no programs for."""
         return self.watch.unusual(self.module)
 
-    # A method, as dynamo takes no module for a constant argument (before torch 2.13).
+    # Methods, as dynamo takes no objects for constant arguments (before torch 2.13).
     @torch.compiler.assume_constant_result
     def fits(self) -> bool:
         """Whether the module may run fused, as far as its parts decide it."""
         reason = self.unusual()
-        if reason is not None:
-            self.options.refuse(self.name, reason)
-        return reason is None
+        return reason is None or self.refuse(reason)
+
+    @torch.compiler.assume_constant_result
+    def refuse(self, reason: str) -> bool:
+        """Says why the module runs stock; always False, for the caller to return."""
+        self.options.refuse(self.name, reason)
+        return False
 
     def next_layer(self) -> Any:
         """The layer that takes what this one makes for its first norm; None: there is none."""
@@ -92,20 +110,23 @@ class PatchedLayer(Patched):
 
     def unusual(self) -> str | None:
         reason = super().unusual()
+        if reason is not None:
+            return reason
         attention = self.module._modules["self_attn"]
-        if reason is None and attention.q_proj.weight.is_cuda:
-            weight = attention.q_proj.weight
-            reason = unfit_for_gpu(
-                weight, weight.shape[1], self.module.mlp.gate_proj.weight.shape[0]
-            ) or unfit_heads(attention.head_dim, self.family.normalises_heads)
-        return reason
-
-
-@torch.compiler.assume_constant_result
-def refused(options: Any, name: str, reason: str) -> bool:
-    """Refuses for a reason that lies in the call; always False, for the caller to return."""
-    options.refuse(name, reason)
-    return False
+        projections = (attention.q_proj, attention.k_proj, attention.v_proj)
+        if len({projection.bias is None for projection in projections}) > 1:
+            return "some of q_proj, k_proj and v_proj have a bias, some have none"
+        if self.family.normalises_heads:
+            epsilons = [norm.variance_epsilon for norm in (attention.q_norm, attention.k_norm)]
+            if epsilons[0] != epsilons[1]:
+                return f"q_norm and k_norm have other epsilons, {epsilons[0]} and {epsilons[1]}"
+        weight = attention.q_proj.weight
+        if not weight.is_cuda:
+            return None
+        widths = (weight.shape[1], self.module.mlp.gate_proj.weight.shape[0])
+        return unfit_for_gpu(weight, *widths) or unfit_heads(
+            attention.head_dim, self.family.normalises_heads
+        )
 
 
 def unfit_for_gpu(weight: Tensor, *widths: int) -> str | None:

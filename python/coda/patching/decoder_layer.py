@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from coda.layer import attention_inputs, attention_outputs
-from coda.patching.boundary import hand_on, take
-from coda.patching.conditions import Options, PatchedLayer, refused, unusable_type
+from coda.patching import rotation
+from coda.patching.boundary import hand_on, next_norm_weight, take
+from coda.patching.conditions import Options, PatchedLayer, unusable_type
 from coda.patching.families import ACTIVATIONS, Family
 from coda.patching.parts import Watch
 
@@ -47,8 +48,7 @@ def make_forward(family: Family) -> Callable[..., Any]:
 
     @functools.wraps(stock)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        arguments = dict(zip(family.layer_arguments, args))
-        arguments.update(kwargs)
+        arguments = family.layer_defaults | dict(zip(family.layer_arguments, args)) | kwargs
         patched: PatchedLayer = self._coda_patch
         if not _fits(self, patched, arguments):
             return stock(self, *args, **kwargs)
@@ -71,9 +71,9 @@ def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
     reason = unusable_type(hidden, attention.q_proj.weight)
     if reason is None and arguments.get("output_attentions"):
         reason = "attention weights are asked for"
-    if reason is None and embeddings[0].shape[-1] != attention.head_dim:
-        reason = f"only {embeddings[0].shape[-1]} of {attention.head_dim} columns are rotated"
-    return reason is None or refused(patched.options, patched.name, reason)
+    if reason is None:
+        reason = rotation.unusable(embeddings, attention.head_dim)
+    return reason is None or patched.refuse(reason)
 
 
 def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Tensor:
@@ -81,10 +81,9 @@ def _forward(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> Te
     attention, mlp = layer.self_attn, layer.mlp
     hidden: Tensor = arguments["hidden_states"]
     batch, tokens, width = hidden.shape
-    positions, cos, sin = _tables(arguments["position_embeddings"], batch)
+    positions, cos, sin = rotation.tables(arguments["position_embeddings"], batch)
     heads = _head_norms(attention) if family.normalises_heads else {}
-    following = patched.next_layer()
-    next_gamma = None if following is None else following.input_layernorm.weight
+    next_gamma = next_norm_weight(patched, "input_layernorm", hidden)
     q, k, v, x = attention_inputs(
         hidden.reshape(batch * tokens, width),
         layer.input_layernorm.weight,
@@ -169,34 +168,3 @@ def _attend(
         **others,
     )
     return y
-
-
-def _tables(embeddings: tuple[Tensor, Tensor], batch: int) -> tuple[Tensor, Tensor, Tensor]:
-    """(positions [M], cos, sin [rows, d/2]) of cos, sin [1 or B, T, d], whose halves are equal.
-
-    All layers of a pass get the same cos and sin, so what is made of them stays with them; not in
-    a CUDA graph, whose replay may find other values in them.
-    """
-    cos, sin = embeddings
-    if torch.compiler.is_compiling() or (cos.is_cuda and torch.cuda.is_current_stream_capturing()):
-        return _make_tables(cos, sin, batch)
-    versions = [0 if table.is_inference() else table._version for table in embeddings]
-    key = (batch, *versions, id(sin))
-    kept = getattr(cos, "_coda_tables", None)
-    if kept is None or kept[0] != key:
-        kept = (key, _make_tables(cos, sin, batch))
-        cos._coda_tables = kept  # type: ignore[attr-defined]
-    return kept[1]
-
-
-def _make_tables(cos: Tensor, sin: Tensor, batch: int) -> tuple[Tensor, Tensor, Tensor]:
-    rows, columns = cos.shape[0] * cos.shape[1], cos.shape[-1]
-    positions = torch.arange(rows, device=cos.device)
-    if cos.shape[0] != batch:
-        positions = positions.expand(batch, rows).reshape(-1)
-    # Copies: a view would keep cos alive, which keeps it.
-    halves = [
-        table.reshape(rows, columns)[:, : columns // 2].clone(memory_format=torch.contiguous_format)
-        for table in (cos, sin)
-    ]
-    return positions, halves[0], halves[1]

@@ -40,11 +40,13 @@ class Family:
     attention: type[nn.Module]
     mlp: type[nn.Module]
     norm: type[nn.Module]
+    rotary: type[nn.Module]  # makes cos and sin
     decoder: type[nn.Module]  # all layers
     causal_lm: type[nn.Module]
     eager_attention: Callable[..., Any]
     attention_functions: Any  # by the name of an implementation: transformers' registry
     layer_arguments: tuple[str, ...]  # of the layer's forward, in order
+    layer_defaults: dict[str, Any]  # of those that have one
     attention_arguments: frozenset[str]  # that the attention's forward names
     past_name: str  # of the argument with the cache
 
@@ -111,11 +113,13 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             attention=attention,
             mlp=getattr(module, f"{prefix}MLP"),
             norm=getattr(module, f"{prefix}RMSNorm"),
+            rotary=getattr(module, f"{prefix}RotaryEmbedding"),
             decoder=getattr(module, f"{prefix}Model"),
             causal_lm=getattr(module, f"{prefix}ForCausalLM"),
             eager_attention=module.eager_attention_forward,
             attention_functions=module.ALL_ATTENTION_FUNCTIONS,
             layer_arguments=layer_arguments,
+            layer_defaults=defaults_of(layer),
             attention_arguments=frozenset(attention_arguments),
             past_name=next(
                 n for n in layer_arguments if n in ("past_key_values", "past_key_value")
@@ -127,6 +131,12 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             f"coda.patch: transformers {version} has no {error} in its {name} models; expected "
             "4.53 or newer: pip install -U transformers"
         ) from error
+
+
+def defaults_of(module: type[nn.Module]) -> dict[str, Any]:
+    """What a module's forward takes for arguments that are not given."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
 
 
 def arguments_of(module: type[nn.Module]) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from coda.layer_norm_layer import layer_norm_linear, layer_norm_outputs
-from coda.patching.boundary import hand_on, take
-from coda.patching.conditions import Options, Patched, refused, unfit_for_gpu, unusable_type
-from coda.patching.families import ACTIVATIONS, arguments_of
+from coda.patching.boundary import hand_on, next_norm_weight, take
+from coda.patching.conditions import Options, Patched, unfit_for_gpu, unusable_type
+from coda.patching.families import ACTIVATIONS, arguments_of, defaults_of
 from coda.patching.parts import RECORDERS, Part, Watch
 
 MODULE = "transformers.models.gpt2.modeling_gpt2"
@@ -67,12 +67,11 @@ def patched_layer(name: str, block: Any, family: Gpt2, options: Options) -> Patc
 def make_forward(family: Gpt2) -> Callable[..., Any]:
     """The function that takes the place of a block's forward, with the stock one's signature."""
     stock = family.layer.forward
-    names = family.layer_arguments
+    names, defaults = family.layer_arguments, defaults_of(family.layer)
 
     @functools.wraps(stock)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        arguments = dict(zip(names, args))
-        arguments.update(kwargs)
+        arguments = defaults | dict(zip(names, args)) | kwargs
         if not _fits(self, self._coda_patch, arguments):
             return stock(self, *args, **kwargs)
         return _forward(self, self._coda_patch, arguments)
@@ -119,7 +118,7 @@ def _fits(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> bool:
     if not patched.fits():
         return False
     reason = unusable_type(hidden, block.attn.c_attn.weight) or _unusual_call(block, arguments)
-    return reason is None or refused(patched.options, patched.name, reason)
+    return reason is None or patched.refuse(reason)
 
 
 def _unusual_call(block: Any, arguments: dict[str, Any]) -> str | None:
@@ -151,8 +150,7 @@ def _forward(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> Te
     attention, mlp = block.attn, block.mlp
     hidden: Tensor = arguments["hidden_states"]
     batch, tokens, width = hidden.shape
-    following = patched.next_layer()
-    next_gamma = None if following is None else following.ln_1.weight
+    next_gamma = next_norm_weight(patched, "ln_1", hidden)
     qkv, x = layer_norm_linear(
         hidden.reshape(batch * tokens, width),
         block.ln_1.weight,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules.module import _has_any_global_hook
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -34,8 +35,7 @@ class Part:
         """What is not as transformers made it."""
         name, part = self.name, self.siblings(module).get(self.name)
         if type(part) is not self.expected:
-            kind = self.expected.__name__
-            return f"{name} is a {type(part).__name__}, not transformers' {kind}"
+            return f"{name} is a {_full_name(type(part))}, not a {_full_name(self.expected)}"
         state = part.__dict__
         forward, before, backward, before_backward = (state[hooks] for hooks in HOOKS)
         if (forward or before) and not _only_idle_recorders(
@@ -60,8 +60,21 @@ class Part:
         return None
 
 
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _is_plain(tensor: Any) -> bool:
-    return type(tensor) is nn.Parameter or type(tensor) is Tensor
+    return type(tensor) in (nn.Parameter, Tensor, FakeTensor)
+
+
+def is_hooked(module: Any) -> bool:
+    """By others than transformers, whose recorders of outputs change nothing."""
+    return any(
+        getattr(hook, "__module__", None) != RECORDERS
+        for hooks in HOOKS
+        for hook in module.__dict__[hooks].values()
+    )
 
 
 def _only_idle_recorders(module: Any, hooks: list[Any]) -> bool:
