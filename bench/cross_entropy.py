@@ -3,117 +3,28 @@ where they can be imported.
 
     python bench/cross_entropy.py --json bench/results/cross_entropy_h200.json
 
-The loss is the mean over the rows. coda in its three ways: gradients made during the forward, a
-chunk of rows at a time (`with gradients`, the way for training: fp32 dW); from bf16 logits that
-were kept (`from logits`); and from logits made again, a chunk of the vocabulary at a time
-(`recompute`). `package`: coda.linear_cross_entropy, with autograd.
+The loss is the mean over the rows. coda in its three ways (loss_steps.py), of which
+`with gradients` is the one for training; `package`: coda.linear_cross_entropy, with autograd.
 """
 
 import argparse
-import ctypes
 import gc
 import sys
-from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from capi import Coda, Options, Tensor, view
-from cases import Case, Maker, factor, parts, rstd_of, squares_of, wide
+from capi import Coda
+from cases import Maker
+from loss_steps import WAYS, prepare_way
 from machine import PowerMeter, write_results
 from peers import loss_peers
 from race import Contender, race
 
 from coda import linear_cross_entropy
 
-LOSS, WITH_GRADIENTS, FROM_LOGITS, RECOMPUTE = range(4)
-MEAN = 2
 ROWS, COLUMNS = 2048, 16384  # of a chunk
 SHAPES = [(h, vocabulary) for vocabulary in (32768, 128256) for h in (2048, 4096, 8192)]
-
-
-class Call(ctypes.Structure):
-    """coda_cross_entropy"""
-
-    _fields_ = [
-        ("size", c_uint64),
-        ("step", c_int32),
-        ("reduction", c_int32),
-        ("x", POINTER(Tensor)),
-        ("weight", POINTER(Tensor)),
-        ("target", POINTER(Tensor)),
-        ("ignore_index", c_int64),
-        ("rstd", POINTER(Tensor)),
-        ("rstd_width", c_double),
-        ("rstd_epsilon", c_double),
-        ("soft_cap", c_double),
-        ("z_loss", c_double),
-        ("smoothing", c_double),
-        ("chunk", c_int64),
-        ("loss", POINTER(Tensor)),
-        ("lse", POINTER(Tensor)),
-        ("error", c_void_p),
-        ("logits", POINTER(Tensor)),
-        ("dz", POINTER(Tensor)),
-        ("dloss", POINTER(Tensor)),
-        ("dweight", POINTER(Tensor)),
-        ("dx", POINTER(Tensor)),
-        ("add_to_dweight", c_int32),
-        ("dots", POINTER(Tensor)),
-    ]
-
-
-def prepare(coda: Coda, step: int, chunk: int = 0, **tensors):
-    """A step that can be repeated, with a workspace of its own."""
-    call = Call(size=ctypes.sizeof(Call), step=step, reduction=MEAN, ignore_index=-100, chunk=chunk)
-    for name, tensor in tensors.items():
-        setattr(call, name, ctypes.pointer(view(tensor)))
-    wanted = c_int64()
-    place = ctypes.byref(call)
-    coda.check(coda.library.coda_cross_entropy_workspace_bytes(place, ctypes.byref(wanted)))
-    workspace = torch.empty(wanted.value + 256, dtype=torch.uint8, device=coda.device)
-    on_gpu = coda.device == "cuda"
-    options = Options(size=ctypes.sizeof(Options), device=int(on_gpu), threads=coda.threads)
-    options.workspace = (workspace.data_ptr() + 255) // 256 * 256
-    options.workspace_bytes = wanted.value
-    keep = (tensors, call, workspace)
-
-    def repeat() -> None:
-        if on_gpu:
-            options.stream = torch.cuda.current_stream().cuda_stream
-        coda.check(coda.library.coda_run_cross_entropy(place, ctypes.byref(options)))
-        assert keep is not None  # the call holds addresses only
-
-    return repeat
-
-
-def loss_case(make: Maker, M: int, vocabulary: int, h: int, normed: bool = False) -> Case:
-    """linear_cross_entropy: what the loss is finished from; here finished in fp64. normed: with the
-    row factor of a norm."""
-    a, w = make.activation(M, h), make.weight(vocabulary, h)
-    target = torch.randint(vocabulary, (M,), device=make.device)
-    sums = make.partials(parts(vocabulary, 128), 4 * M)
-    squares = squares_of(a) if normed else None
-
-    def coda(run):
-        ports = dict(target=target, sums=sums, **(factor(h, squares) if normed else {}))
-        run("linear_cross_entropy", make.type, a, w, **ports)
-        high, exps, _, at_target = sums.double().view(-1, M, 4).unbind(2)
-        lse = torch.logsumexp(high + exps.log(), 0)
-        return dict(lse=lse, loss=lse - at_target.sum(0))
-
-    def function(v):
-        z = wide(v["a"] @ v["w"].t())
-        if normed:
-            z = z * rstd_of(squares, h)
-        lse = torch.logsumexp(z, 1)
-        return dict(lse=lse, loss=lse - z.gather(1, target[:, None])[:, 0])
-
-    def usual(v):
-        return dict(loss=F.cross_entropy(v["a"] @ v["w"].t(), target))
-
-    inputs, flops = dict(a=a, w=w), 2.0 * M * vocabulary * h
-    return Case("linear_cross_entropy", make.type, inputs, function, coda, (a, w.t()), usual, flops)
 
 
 class Head:
@@ -122,32 +33,10 @@ class Head:
         self.x, self.weight = make.activation(M, h), make.weight(vocabulary, h)
         self.target = torch.randint(vocabulary, (M,), device=device)
 
-    def results(self, keep_logits: bool, dx_type: torch.dtype) -> dict[str, torch.Tensor]:
-        made = dict(x=self.x, weight=self.weight, target=self.target)
-        fp32 = dict(dtype=torch.float32, device=self.x.device)
-        made |= dict(loss=torch.empty(1, **fp32), lse=torch.empty(len(self.x), **fp32))
-        made |= dict(dweight=torch.empty(self.weight.shape, **fp32))
-        made |= dict(dx=torch.empty(self.x.shape, dtype=dx_type, device=self.x.device))
-        if keep_logits:
-            made["logits"] = self.x.new_empty(len(self.x), len(self.weight))
-        return made
-
-    def with_gradients(self, coda: Coda) -> Contender:
-        made = self.results(False, self.x.dtype)
-        step = prepare(coda, WITH_GRADIENTS, ROWS, **made)
-        return Contender("coda, with gradients", {"step": step})
-
-    def from_logits(self, coda: Coda) -> Contender:
-        made = self.results(True, self.x.dtype)
-        backward = prepare(coda, FROM_LOGITS, **made, dz=made["logits"])
-        phases = {"forward": prepare(coda, LOSS, **made), "backward": backward}
-        return Contender("coda, from logits", phases)
-
-    def recompute(self, coda: Coda) -> Contender:
-        made = self.results(False, torch.float32)
-        backward = prepare(coda, RECOMPUTE, COLUMNS, **made)
-        phases = {"forward": prepare(coda, LOSS, **made), "backward": backward}
-        return Contender("coda, recompute", phases)
+    def way(self, coda: Coda, name: str) -> Contender:
+        given = (self.x, self.weight, self.target)
+        phases, _ = prepare_way(coda, name, *given, ROWS, COLUMNS)
+        return Contender(f"coda, {name}", phases)
 
     def autograd(self, name: str, loss) -> Contender:
         x, weight = (t.detach().requires_grad_() for t in (self.x, self.weight))
@@ -182,9 +71,9 @@ def measure(coda: Coda, M: int, h: int, vocabulary: int, zeros: bool, rounds: in
     torch._dynamo.reset()
     head = Head(M, h, vocabulary, coda.device, zeros)
     contenders, memory = [], {}
-    for way in (head.with_gradients, head.from_logits, head.recompute):
+    for way in WAYS:
         before = torch.cuda.memory_allocated()
-        contenders.append(way(coda))
+        contenders.append(head.way(coda, way))
         memory[contenders[-1].name] = torch.cuda.memory_allocated() - before
     compiled = torch.compile(plain_loss, fullgraph=True, dynamic=False)
     for name, loss in (

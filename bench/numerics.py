@@ -18,7 +18,7 @@ import cases
 import row_cases
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
-from cross_entropy import loss_case
+from loss_cases import loss_case
 from machine import check_one_openmp, write_results
 
 M, N, K, FFN = 384, 768, 512, 1408

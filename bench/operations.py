@@ -25,7 +25,7 @@ import backward_cases
 import cases
 import torch
 from capi import Coda
-from cross_entropy import loss_case
+from loss_cases import loss_case
 from machine import PowerMeter, write_results
 from numerics import check_all
 from peers import peers_of
