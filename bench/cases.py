@@ -10,6 +10,7 @@ interface, `operator` the PyTorch package; the first result of both is the same.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +18,12 @@ from capi import NAMES, halves, pair
 from torch_layer import EPSILON, HEAD_DIM, rotate
 
 Values = dict[str, torch.Tensor]
+ACTIVATIONS = {  # in the order of coda's numbers
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+}
 
 
 @dataclass
@@ -30,6 +37,7 @@ class Case:
     usual: Callable[[Values], Values] | None = None
     flops: float = 0.0
     operator: Callable[[], object] | None = None  # the same call of torch.ops.coda
+    options: str = ""  # what sets the case apart from others of the variant
 
 
 def wide(t: torch.Tensor) -> torch.Tensor:
@@ -79,6 +87,10 @@ def factor(width: int, squares: torch.Tensor) -> dict:
     return dict(rstd=squares, rstd__width=float(width), rstd__epsilon=EPSILON)
 
 
+def number_of(activation: str) -> float:
+    return float(list(ACTIVATIONS).index(activation))
+
+
 def norm_of(squares: torch.Tensor | None, width: int) -> tuple:
     """Row factor of an operator: squares, epsilon, width."""
     return () if squares is None else (squares, EPSILON, width)
@@ -112,6 +124,24 @@ def linear(make: Maker, M: int, N: int, K: int, normed: bool = False) -> Case:
     return Case("linear", make.type, dict(a=a, w=w), function, coda, gemm, usual, flops, operator)
 
 
+def linear_sum(make: Maker, M: int, N: int, K: int, biased: bool) -> Case:
+    """α·A Bᵀ + β·C; biased: and a bias."""
+    a, w, c, out = make.activation(M, K), make.weight(N, K), make.activation(M, N), make.empty(M, N)
+    bias, alpha, beta = make.normal(N) if biased else None, 0.75, -1.5
+
+    def coda(run):
+        run("linear", make.type, a, w, alpha=alpha, beta=beta, c=c, bias=bias, out=out)
+        return dict(out=out)
+
+    def function(v):
+        out = torch.addmm(v["c"], v["a"], v["w"].t(), beta=beta, alpha=alpha)
+        return dict(out=out + v["bias"] if biased else out)
+
+    inputs = dict(a=a, w=w, c=c) | (dict(bias=bias) if biased else {})
+    options = "α, β·C, bias" if biased else "α, β·C"
+    return Case("linear", make.type, inputs, function, coda, (a, w.t()), options=options)
+
+
 def linear_residual_norm(make: Maker, M: int, N: int, K: int, form: str) -> Case:
     a, w, x, gamma = make.activation(M, K), make.weight(N, K), make.activation(M, N), make.gamma(N)
     out, squares = make.empty(M, N), make.partials(parts(N), M)
@@ -141,30 +171,33 @@ def linear_residual_norm(make: Maker, M: int, N: int, K: int, form: str) -> Case
     return Case(*named, inputs, function, coda, (a, w.t()), *rest, operator)
 
 
-def linear_swiglu(make: Maker, M: int, N: int, K: int) -> Case:
+def linear_swiglu(make: Maker, M: int, N: int, K: int, activation: str = "silu") -> Case:
     a, w = make.activation(M, K), make.weight(2 * N, K)
-    squares = squares_of(a)
+    squares, activate = squares_of(a), ACTIVATIONS[activation]
     gate, up, out = make.empty(M, N), make.empty(M, N), make.empty(M, N)
 
     def coda(run):
-        ports = dict(gate=gate, up=up, out=out, **factor(K, squares))
+        ports = dict(gate=gate, up=up, out=out, activation=number_of(activation))
+        ports |= factor(K, squares)
         run("linear_swiglu", make.type, a, pair(w[:N], w[N:]), **ports)
         return dict(out=out, gate=gate, up=up)
 
     def function(v):
         z = (wide(v["a"]) * rstd_of(v["squares"], K)).to(v["a"].dtype) @ v["w"].t()
         gate, up = z.chunk(2, dim=1)
-        return dict(gate=gate, up=up, out=F.silu(gate) * up)
+        return dict(gate=gate, up=up, out=activate(gate) * up)
 
     def usual(v):  # from the normalised input
         gate, up = (v["a"] @ v["w"].t()).chunk(2, dim=1)
-        return dict(gate=gate, up=up, out=F.silu(gate) * up)
+        return dict(gate=gate, up=up, out=activate(gate) * up)
 
     def operator():
-        return torch.ops.coda.linear_swiglu(a, w[:N], w[N:], *norm_of(squares, K))
+        norm = norm_of(squares, K)
+        return torch.ops.coda.linear_swiglu(a, w[:N], w[N:], *norm, activation=activation)
 
-    inputs, gemm, flops = dict(a=a, w=w, squares=squares), (a, w.t()), 4.0 * M * N * K
-    return Case("linear_swiglu", make.type, inputs, function, coda, gemm, usual, flops, operator)
+    inputs, named = dict(a=a, w=w, squares=squares), ("linear_swiglu", make.type)
+    rest, options = (usual, 4.0 * M * N * K, operator), "" if activation == "silu" else activation
+    return Case(*named, inputs, function, coda, (a, w.t()), *rest, options)
 
 
 def after_norm(case: Case) -> Case:
@@ -179,19 +212,24 @@ def after_norm(case: Case) -> Case:
     return replace(case, usual=with_norm)
 
 
+def angles_of(make: Maker, M: int, d: int) -> tuple[dict, Values]:
+    """coda's ports, and cosines and sines [M, 1, d/2] in fp64."""
+    inv_freq = (10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)).float()
+    inv_freq = inv_freq.to(make.device)
+    positions = torch.arange(M, device=make.device, dtype=torch.int64) % 8192
+    angle = torch.outer(positions.double(), inv_freq.double())[:, None, :]
+    return dict(positions=positions, inv_freq=inv_freq), dict(cos=angle.cos(), sin=angle.sin())
+
+
 def linear_rope(make: Maker, M: int, N: int, K: int) -> Case:
     """N: of q, k and v together, as many columns each."""
     a, w, d = make.activation(M, K), make.weight(N, K), HEAD_DIM
     squares, widths = squares_of(a), [N // 3] * 3
-    inv_freq = (10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)).float()
-    inv_freq = inv_freq.to(make.device)
-    positions = torch.arange(M, device=make.device, dtype=torch.int64) % 8192
+    angles, turns = angles_of(make, M, d)
     out = tuple(make.empty(M, n) for n in widths)
-    angle = torch.outer(positions.double(), inv_freq.double())[:, None, :]
-    cos, sin = angle.cos(), angle.sin()
 
     def coda(run):
-        ports = dict(positions=positions, inv_freq=inv_freq, out=out, **factor(K, squares))
+        ports = dict(out=out, **angles, **factor(K, squares))
         run("linear_rope", make.type, a, halves(d, *w.split(widths)), **ports)
         return dict(zip("qkv", out))
 
@@ -205,15 +243,15 @@ def linear_rope(make: Maker, M: int, N: int, K: int) -> Case:
             (wide(v["a"]) * rstd_of(v["squares"], K)).to(v["a"].dtype) @ v["w"].t(), *tables
         )
 
-    tables = dict(cos=cos.to(make.dtype), sin=sin.to(make.dtype))
+    tables = {name: turn.to(make.dtype) for name, turn in turns.items()}
 
     def usual(v):  # from the normalised input
         return turned(v["a"] @ v["w"].t(), tables["cos"], tables["sin"])
 
     def operator():
-        angles = (d, positions, None, None, inv_freq)
-        return torch.ops.coda.linear_rope(a, *w.split(widths), *angles, *norm_of(squares, K))
+        given = (d, angles["positions"], None, None, angles["inv_freq"])
+        return torch.ops.coda.linear_rope(a, *w.split(widths), *given, *norm_of(squares, K))
 
-    inputs = dict(a=a, w=w, squares=squares, cos=cos, sin=sin)
+    inputs = dict(a=a, w=w, squares=squares, **turns)
     gemm, flops = (a, w.t()), 2.0 * M * N * K
     return Case("linear_rope", make.type, inputs, function, coda, gemm, usual, flops, operator)

@@ -15,38 +15,112 @@ from pathlib import Path
 
 import backward_cases
 import cases
+import layer_norm_cases
+import loss_cases
+import rope_cases
 import row_cases
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
-from loss_cases import loss_case
+from loss_steps import WAYS
 from machine import check_one_openmp, write_results
 
-M, N, K, FFN = 384, 768, 512, 1408
+M, N, K, FFN, VOCABULARY = 384, 768, 512, 1408, 2000
+HEADS = dict(q=6, k=2, v=2)
+Cases = list[cases.Case]
 
 
-def all_cases(make: cases.Maker) -> list[cases.Case]:
+def forward_cases(bf16: cases.Maker, fp16: cases.Maker) -> Cases:
+    """In fp16 without z and before, which no GPU kernel keeps."""
+    both = (bf16, fp16)
+    forms = (rope_cases.BIASES, rope_cases.HEAD_NORMS)
     return [
-        cases.linear(make, M, N, K),
-        cases.linear_residual_norm(make, M, N, K, "kept"),
-        cases.linear_residual_norm(make, M, N, K, "folded"),
-        cases.linear_swiglu(make, M, FFN, K),
-        cases.linear_rope(make, M, 3 * N, K),
-        loss_case(make, M, 2000, K),
-        backward_cases.linear_swiglu_backward(make, M, FFN, K),
-        backward_cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "kept"),
-        backward_cases.linear_norm_backward(make, M, N, 2 * FFN, 2, "folded"),
-        backward_cases.linear_weight_grad(make, M, N, K, 3, make.type),
-        backward_cases.linear_weight_grad(make, M, N, K, 1, "fp32"),
-        row_cases.embedding_norm(make, M, K, 1000),
-        row_cases.embedding_backward(make, M, K, 100),
-        row_cases.rope_backward(make, M, 6, 2, 128, K),
-        row_cases.fold_norm_weight(make, N, K),
-        row_cases.scale_gradient(make, N, K),
-        row_cases.finish_columns(make, 40, N),
-        row_cases.square_sums(make, N, K),
-        row_cases.clip_factor(make, 100_000),
-        row_cases.adamw(make, N, K),
+        *(cases.linear(make, M, N, K) for make in both),
+        cases.linear_sum(bf16, M, N, K, biased=bf16.device == "cpu"),  # no GPU kernel adds both
+        *(
+            cases.linear_residual_norm(make, M, N, K, form)
+            for form in ("kept", "folded")
+            for make in both
+        ),
+        *(cases.linear_swiglu(make, M, FFN, K) for make in both),
+        *(cases.linear_swiglu(bf16, M, FFN, K, name) for name in ("gelu", "gelu_tanh", "relu")),
+        *(cases.linear_rope(make, M, 3 * N, K) for make in both),
+        *(
+            rope_cases.linear_rope(make, M, 3 * N, K, form, make is bf16)
+            for form in forms
+            for make in both
+        ),
+        *(loss_cases.loss_case(make, M, VOCABULARY, K) for make in both),
+        *(layer_norm_cases.linear_residual_layer_norm(make, M, N, K) for make in both),
+        *(
+            layer_norm_cases.linear_activation(make, M, N, K, "gelu_tanh", make is bf16)
+            for make in both
+        ),
+        layer_norm_cases.linear_activation(bf16, M, N, K, "gelu"),
     ]
+
+
+def backward_gemm_cases(coda: Coda, bf16: cases.Maker, fp16: cases.Maker) -> Cases:
+    head = (M, VOCABULARY, K)
+    every_term = (loss_cases.Terms(), loss_cases.ALL_TERMS)
+    return [
+        *(
+            backward_cases.linear_swiglu_backward(bf16, M, FFN, K, name)
+            for name in cases.ACTIVATIONS
+        ),
+        backward_cases.linear_norm_backward(bf16, M, N, 2 * FFN, 2, "kept"),
+        backward_cases.linear_norm_backward(bf16, M, N, 2 * FFN, 2, "folded"),
+        *(
+            backward_cases.linear_weight_grad(make, M, N, K, segments, out_type)
+            for make in (bf16, fp16)
+            for segments, out_type in ((3, make.type), (1, "fp32"))
+        ),
+        *(
+            backward_cases.linear_weight_grad(bf16, M, N, K, 1, out_type, squared=True)
+            for out_type in ("bf16", "fp32")
+        ),
+        backward_cases.folded_weight_grad(bf16, M, N, K),
+        *(
+            loss_cases.loss_gradients(bf16, coda, *head, way, terms)
+            for terms in every_term
+            for way in WAYS
+        ),
+        *(loss_cases.logit_gradient(bf16, *head, terms) for terms in every_term),
+        layer_norm_cases.linear_activation_backward(bf16, M, FFN, K, "gelu_tanh"),
+        layer_norm_cases.linear_activation_backward(bf16, M, FFN, K, "gelu"),
+        layer_norm_cases.linear_layer_norm_backward(bf16, M, N, FFN),
+    ]
+
+
+def cases_of_rows(bf16: cases.Maker, fp16: cases.Maker) -> Cases:
+    both = (bf16, fp16)
+    forms = ("", rope_cases.BIASES, rope_cases.HEAD_NORMS)
+    return [
+        *(row_cases.embedding_norm(make, M, K, 1000) for make in both),
+        *(row_cases.norm_inputs(make, M, K) for make in both),
+        *(row_cases.embedding_positions(make, M, K, 1000) for make in both),
+        row_cases.embedding_backward(bf16, M, K, 100),
+        *(rope_cases.rope_backward(bf16, M, HEADS, 128, K, form) for form in forms),
+        *(layer_norm_cases.layer_norm(make, M, K) for make in both),
+        *(layer_norm_cases.layer_norm_inputs(make, M, K) for make in both),
+        layer_norm_cases.layer_norm_backward(bf16, M, K),
+        layer_norm_cases.layer_norm_sums(bf16, M, K),
+        *(row_cases.fold_norm_weight(make, N, K) for make in both),
+        row_cases.scale_gradient(bf16, N, K),
+        row_cases.finish_columns(bf16, 40, N),
+        row_cases.square_sums(bf16, N, K),
+        row_cases.clip_factor(bf16, 100_000),
+        row_cases.adamw(bf16, N, K),
+    ]
+
+
+def all_cases(coda: Coda) -> dict[str, Cases]:
+    """By the table that they stand in."""
+    bf16, fp16 = (cases.Maker(coda.device, dtype) for dtype in (torch.bfloat16, torch.float16))
+    return {
+        "forward": forward_cases(bf16, fp16),
+        "backward": backward_gemm_cases(coda, bf16, fp16),
+        "rows": cases_of_rows(bf16, fp16),
+    }
 
 
 def error(got: torch.Tensor, exact: torch.Tensor) -> float:
@@ -68,6 +142,7 @@ def errors_of(case: cases.Case, coda: Coda, compiled: bool) -> list[dict]:
         {
             "operation": case.operation,
             "variant": case.variant,
+            "options": case.options,
             "output": output,
             "K": depth,
             "errors": {name: error(results[output], truth) for name, results in contenders.items()},
@@ -84,8 +159,12 @@ def too_far(row: dict) -> bool:
 def measure(coda: Coda, compiled: bool) -> list[dict]:
     torch.manual_seed(1)
     with torch.no_grad():
-        made = all_cases(cases.Maker(coda.device))
-        return [row for case in made for row in errors_of(case, coda, compiled)]
+        return [
+            {"table": table, **row}
+            for table, made in all_cases(coda).items()
+            for case in made
+            for row in errors_of(case, coda, compiled)
+        ]
 
 
 def check_all(coda: Coda) -> None:
@@ -106,7 +185,8 @@ def main() -> int:
     for row in rows:
         figures = "".join(f"{name} {value:.2e}  " for name, value in row["errors"].items())
         mark = "TOO FAR" if too_far(row) else ""
-        print(f"{row['operation']:24}{row['variant']:14}{row['output']:9}{figures}{mark}")
+        named = f"{row['operation']:30}{row['variant']:18}{row['options']:44}{row['output']:10}"
+        print(f"{named}{figures}{mark}")
     write_results(arguments.json, coda, rows, kind="numerics", torch=torch.__version__)
     return 1 if any(map(too_far, rows)) else 0
 

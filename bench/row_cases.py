@@ -1,8 +1,7 @@
 """The operations without a GEMM beside PyTorch, as cases.py has the others."""
 
 import torch
-from cases import Case, Maker, factor, parts, rstd_of, squares_of, wide
-from torch_layer import rotate
+from cases import Case, Maker, parts, wide
 
 
 def embedding_norm(make: Maker, M: int, h: int, vocabulary: int) -> Case:
@@ -24,6 +23,37 @@ def embedding_norm(make: Maker, M: int, h: int, vocabulary: int) -> Case:
     return Case("embedding_norm", make.type, inputs, function, coda, None)
 
 
+def norm_inputs(make: Maker, M: int, h: int) -> Case:
+    x, gamma = make.normal(M, h), make.gamma(h)
+    scaled, squares = make.empty(M, h), make.partials(parts(h), M)
+
+    def coda(run):
+        run("norm_inputs", make.type, None, None, x=x, gamma=gamma, scaled=scaled, squares=squares)
+        return dict(scaled=scaled, squares=squares.sum(0))
+
+    def function(v):
+        return dict(scaled=v["x"] * v["gamma"], squares=wide(v["x"]).square().sum(1))
+
+    return Case("norm_inputs", make.type, dict(x=x, gamma=gamma), function, coda, None)
+
+
+def embedding_positions(make: Maker, M: int, h: int, vocabulary: int) -> Case:
+    table, places, out = make.normal(vocabulary, h), make.normal(M, h), make.empty(M, h)
+    tokens = torch.randint(vocabulary, (M,), device=make.device)
+    positions = torch.randperm(M, device=make.device)
+
+    def coda(run):
+        ports = dict(table=table, tokens=tokens, positions_table=places, positions=positions)
+        run("embedding_positions", make.type, None, None, **ports, out=out)
+        return dict(out=out)
+
+    def function(v):
+        return dict(out=v["table"][tokens] + v["places"][positions])
+
+    inputs = dict(table=table, places=places)
+    return Case("embedding_positions", make.type, inputs, function, coda, None)
+
+
 def embedding_backward(make: Maker, M: int, h: int, vocabulary: int) -> Case:
     dx, out = make.normal(M, h), make.empty(vocabulary, h)
     tokens = torch.randint(vocabulary, (M,), device=make.device)
@@ -37,36 +67,6 @@ def embedding_backward(make: Maker, M: int, h: int, vocabulary: int) -> Case:
         return dict(out=start.index_add(0, tokens, v["dx"]))
 
     return Case("embedding_backward", make.type, dict(dx=dx), function, coda, None)
-
-
-def rope_backward(make: Maker, M: int, heads: int, kv_heads: int, d: int, h: int) -> Case:
-    widths = [n * d for n in (heads, kv_heads, kv_heads)]
-    y, dy = ([make.normal(M, n) for n in widths] for _ in range(2))
-    dz, sums = [make.empty(M, n) for n in widths], make.partials(heads + 2 * kv_heads, M)
-    squares = squares_of(make.normal(M, h))
-    steps = -torch.arange(0, d, 2, dtype=torch.float64) / d
-    inv_freq = (10000.0**steps).float().to(make.device)
-    positions = torch.arange(M, device=make.device, dtype=torch.int64)
-    angle = torch.outer(positions.double(), inv_freq.double())[:, None, :]
-
-    def coda(run):
-        ports = dict(zip(("q", "k", "v"), y)) | dict(zip(("dq", "dk", "dv"), dy))
-        ports |= dict(zip(("dzq", "dzk", "dzv"), dz)) | factor(h, squares)
-        ports |= dict(positions=positions, inv_freq=inv_freq, sums=sums, head_dim=float(d))
-        run("rope_backward", make.type, None, None, **ports)
-        return dict(zip(("dzq", "dzk", "dzv"), dz)) | dict(sums=sums.sum(0))
-
-    def function(v):
-        dtype = v["dq"].dtype
-        cos, sin = v["cos"].to(dtype), -v["sin"].to(dtype)  # backwards
-        turned = [rotate(v["dq"], cos, sin, d), rotate(v["dk"], cos, sin, d), v["dv"]]
-        r = rstd_of(v["squares"], h)
-        results = {f"dz{n}": (wide(t) * r).to(dtype) for n, t in zip("qkv", turned)}
-        return results | dict(sums=sum((wide(v[n]) * wide(v["d" + n])).sum(1) for n in "qkv"))
-
-    inputs = dict(zip("qkv", y)) | {f"d{n}": t for n, t in zip("qkv", dy)}
-    inputs |= dict(cos=angle.cos(), sin=angle.sin(), squares=squares)
-    return Case("rope_backward", make.type, inputs, function, coda, None)
 
 
 def fold_norm_weight(make: Maker, N: int, K: int) -> Case:

@@ -137,15 +137,19 @@ def make_operations_table(document: dict) -> str:
 
 
 def make_numerics_table(document: dict) -> str:
-    """A line per output: errors against fp64."""
-    rows = [["operation", "variant", "output", "coda", "eager", "torch.compile", "coda/eager"]]
+    """Forward, backward and rows apart; a line per output: errors against fp64."""
+    head = ["operation", "variant", "output", "coda", "eager", "torch.compile", "coda/eager"]
+    tables: dict[str, list[list[str]]] = {}
     for result in document["results"]:
         errors = result["errors"]
-        row = [f"`{result['operation']}`", result["variant"], f"`{result['output']}`"]
+        variant = ", ".join(filter(None, (result["variant"], result["options"])))
+        row = [f"`{result['operation']}`", variant, f"`{result['output']}`"]
         row += [f"{errors[name]:.1e}" for name in ("coda", "eager", "compile")]
         exact = errors["eager"] == 0  # both, then: the error rule allows no more
-        rows.append([*row, "" if exact else f"{errors['coda'] / errors['eager']:.2f}"])
-    return f"{markdown(rows, 3)}\n{source(document)}.\n"
+        row.append("" if exact else f"{errors['coda'] / errors['eager']:.2f}")
+        tables.setdefault(result["table"], [head]).append(row)
+    texts = [f"**{name.capitalize()}**\n\n{markdown(rows, 3)}\n" for name, rows in tables.items()]
+    return f"{''.join(texts)}{source(document)}.\n"
 
 
 def make_cross_entropy_table(document: dict) -> str:

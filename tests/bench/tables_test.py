@@ -64,12 +64,15 @@ NUMERICS = {
     "torch": "2",
     "results": [
         {
+            "table": table,
             "operation": "linear",
             "variant": "bf16",
+            "options": options,
             "output": "out",
             "K": 64,
             "errors": {"coda": 0.001, "eager": 0.002, "compile": 0.0015},
         }
+        for table, options in (("forward", ""), ("backward", "bias"))
     ],
 }
 TIMES = {"inference": 1.0, "forward": 1.0, "backward": 2.0, "forward+backward": 3.0}
@@ -185,7 +188,8 @@ KINDS = (
     (MODEL, "| compile | 30.0 ms | 36.0 ms | 5 | 1.50× | 1.00 GiB | 1.2 s |"),
     (HEAD, "| 64 | 100 | coda | 2.00 ms | 1.00 GiB | 1.50× |"),
     (TRAIN, "| coda over the faster | 1.50× | 1.50× |  |  |"),
-    (NUMERICS, "| `linear` | bf16 | `out` | 1.0e-03 | 2.0e-03 | 1.5e-03 | 0.50 |"),
+    (NUMERICS, "| `linear` | bf16 | `out` | 1.0e-03 | 2.0e-03 | 1.5e-03 | 0.50 |\n\n**Backward**"),
+    (NUMERICS, "| `linear` | bf16, bias | `out` | 1.0e-03 | 2.0e-03 | 1.5e-03 | 0.50 |\n\na proc"),
     (LAYER, "| 64 | random | backward | 4.00 ms | 1.00 ms | 2.00 ms | 2.00× | 0.50× | 2.00 ms |"),
     (OPERATIONS, "| layer | `linear` | bf16 | 2.000 (1.000) | 2.000 (1.000) | 4.000 (2.000) |"),
     (OPERATIONS, "| 6.000 (3.000) | 6.000 (3.000) |"),  # over quack
