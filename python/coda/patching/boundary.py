@@ -74,7 +74,8 @@ def next_norm_weight(patched: Any, norm: str, hidden: Tensor) -> Tensor | None:
 def hand_on(hidden: Tensor, gamma: Tensor | None, made: NormInputs | None) -> Tensor:
     """The hidden states, with what was made of them for the norm of weight γ."""
     if gamma is not None:
-        hidden._coda_norm_inputs = (gamma, _state(hidden), _state(gamma), made)  # type: ignore[attr-defined]
+        handed = (gamma, _state(hidden), _state(gamma), made)
+        hidden._coda_norm_inputs = handed  # type: ignore[attr-defined]
     return hidden
 
 
