@@ -106,7 +106,7 @@ else
   if ! wanted package; then
     :
   elif has pytest && has hypothesis; then
-    step "tests of the package" python3 -m pytest -q -k cuda tests/python
+    step "tests of the package" python3 -m pytest -q -m gpu tests/python
   else
     echo "no pytest or hypothesis here: tests of the package left out"
   fi

@@ -250,7 +250,7 @@ def test_pytorch_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
         registration.connect()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 class TestOnAGpu:
     def test_devices_that_differ(self) -> None:
         with pytest.raises(ValueError, match=r"x is on cpu, weight on cuda:0"):

@@ -220,7 +220,7 @@ def test_memory():
     assert largest.bytes < 16 * tokens * vocabulary // 128 + 8 * tokens
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_on_a_gpu():
     """No synchronisation with the host; a bad target is a NaN; a CUDA graph takes all of it."""
     hidden, weight, target = (t.detach().cuda() for t in problem(64, dtype=torch.bfloat16))

@@ -213,7 +213,7 @@ def test_types_without_programs(dtype):
         trained(coda.patch(model, strict=True), batch())
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.gpu
 def test_fp32_on_a_gpu():
     model, inputs = coda.patch(tiny("llama", device="cuda")), batch(device="cuda")
     with pytest.warns(UserWarning, match="fp32 on a GPU.*use torch.autocast"), Calls() as calls:

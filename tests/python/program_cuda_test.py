@@ -4,8 +4,7 @@ import pytest
 import torch
 from own_programs import CASES, Case, check, gated, glu, results
 
-if not torch.cuda.is_available():
-    pytest.skip("no GPU", allow_module_level=True)
+pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

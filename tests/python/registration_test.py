@@ -174,7 +174,7 @@ def test_names_for_selective_checkpointing(device: str) -> None:
     assert "coda.linear_swiglu.default" in calls
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+@pytest.mark.gpu
 def test_cuda_graph() -> None:
     inputs = block_inputs("cuda", 128)
     stream = torch.cuda.Stream()
