@@ -1,11 +1,12 @@
 """One process of tests/python/distributed_test.py: trains a small model in every way it asks for.
 
-    python distributed_worker.py RANK PROCESSES FOLDER
+    python distributed_worker.py DEVICE RANK PROCESSES FOLDER
 
-Rank 0 leaves FOLDER/results.pt.
+DEVICE is cpu (gloo) or cuda (nccl, a GPU per process). Rank 0 leaves FOLDER/results.pt.
 """
 
 import contextlib
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +29,9 @@ import coda
 
 STEPS, BATCH, TOKENS, CLIP = 3, 8, 24, 0.5
 SGD = dict(lr=0.3, momentum=0.9)
-SIZES = dict(hidden_size=48, intermediate_size=112, num_hidden_layers=2, num_attention_heads=4,
-             num_key_value_heads=2, vocab_size=200, max_position_embeddings=64)  # fmt: skip
+# Heads and the number of tokens of a micro-batch are the smallest that run fused on a GPU.
+SIZES = dict(hidden_size=128, intermediate_size=112, num_hidden_layers=2, num_attention_heads=2,
+             num_key_value_heads=1, vocab_size=200, max_position_embeddings=64)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Way:
     """How a model is spread over the processes."""
 
     wrapper: str  # "ddp", "fsdp" or "hsdp": shards in a row of processes, copies in a column
-    bf16: bool = False  # parameters in the layers; sums of gradients stay fp32
+    bf16: bool = False  # in the layers, on a GPU always; weights and sums of gradients stay fp32
     micro_batches: int = 1  # whose gradients are added up before processes exchange them
     patch_last: bool = False  # after sharding
 
@@ -45,12 +47,21 @@ class Way:
 WAYS = {
     "ddp": Way("ddp"),
     "ddp, accumulated": Way("ddp", micro_batches=2),
+    "ddp, bf16": Way("ddp", bf16=True),
     "fsdp": Way("fsdp"),
     "fsdp, patched last": Way("fsdp", patch_last=True),
     "fsdp, accumulated": Way("fsdp", micro_batches=2),
     "fsdp, bf16": Way("fsdp", bf16=True),
     "hsdp, bf16, accumulated": Way("hsdp", bf16=True, micro_batches=2),
 }
+
+
+def device() -> torch.device:
+    return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
+
+
+def in_bf16(way: Way) -> bool:
+    return way.bf16 or device().type == "cuda"
 
 
 def make_model(seed: int = 0) -> LlamaForCausalLM:
@@ -72,12 +83,14 @@ def spread(model: LlamaForCausalLM, way: Way, fused: bool) -> nn.Module:
         wrapped = DistributedDataParallel(model)
     else:
         policy = MixedPrecisionPolicy()
-        if way.bf16:
+        if in_bf16(way):
             policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-        shape, names = ((dist.get_world_size(),), ("shard",))
+        processes = dist.get_world_size()
+        shape, names = ((processes,), ("shard",))
         if way.wrapper == "hsdp":
-            shape, names = (2, dist.get_world_size() // 2), ("replicate", "shard")
-        mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
+            copies = min(2, processes)
+            shape, names = (copies, processes // copies), ("replicate", "shard")
+        mesh = init_device_mesh(device().type, shape, mesh_dim_names=names)
         for layer in model.model.layers:
             fully_shard(layer, mesh=mesh, mp_policy=policy)
         fully_shard(model, mesh=mesh, mp_policy=policy)  # tied embedding and head, final norm
@@ -97,13 +110,15 @@ def exchange(model: nn.Module, wanted: bool):
         yield
 
 
-def step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, parts: int) -> tuple:
+def step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, way: Way) -> tuple:
     """One step on this process's share of a batch; gives the loss and the gradients' norm."""
     losses = []
-    share = batch.chunk(dist.get_world_size())[dist.get_rank()]
-    for i, tokens in enumerate(share.chunk(parts)):
-        with exchange(model, wanted=i == parts - 1):
-            loss = model(input_ids=tokens, labels=tokens).loss / parts
+    share = batch.chunk(dist.get_world_size())[dist.get_rank()].to(device())
+    cast = way.wrapper == "ddp" and in_bf16(way)  # which FSDP2 does by its policy
+    for i, tokens in enumerate(share.chunk(way.micro_batches)):
+        with exchange(model, wanted=i == way.micro_batches - 1):
+            with torch.autocast(device().type, torch.bfloat16, enabled=cast):
+                loss = model(input_ids=tokens, labels=tokens).loss / way.micro_batches
             loss.backward()
         losses.append(loss.detach())
     loss = torch.stack(losses).sum()
@@ -111,11 +126,13 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, part
     norm = nn.utils.clip_grad_norm_(model.parameters(), CLIP)
     optimizer.step()
     optimizer.zero_grad()
-    return loss / dist.get_world_size(), full(norm)
+    return full(loss / dist.get_world_size()), full(norm)
 
 
 def full(tensor: Tensor) -> Tensor:
-    return (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).detach().clone()
+    """On the CPU."""
+    whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return whole.detach().clone().cpu()
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
@@ -123,10 +140,10 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def train(way: Way, fused: bool) -> tuple[nn.Module, torch.optim.Optimizer, dict[str, Any]]:
-    model = spread(make_model(), way, fused)
+    model = spread(make_model().to(device()), way, fused)
     optimizer = torch.optim.SGD(model.parameters(), **SGD)
     model.train()
-    made = [step(model, optimizer, batch, way.micro_batches) for batch in global_batches()]
+    made = [step(model, optimizer, batch, way) for batch in global_batches()]
     losses, norms = (torch.stack(values) for values in zip(*made))
     return model, optimizer, dict(losses=losses, norms=norms, **weights(model))
 
@@ -155,7 +172,7 @@ def save_and_load(folder: Path) -> dict[str, Any]:
     state = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer)))
     dcp.save(state, checkpoint_id=folder)
     saved = weights(model)
-    other = spread(make_model(seed=5), way, fused=True)
+    other = spread(make_model(seed=5).to(device()), way, fused=True)
     other_optimizer = torch.optim.SGD(other.parameters(), **SGD)
     state = dict(zip(("model", "optimizer"), get_state_dict(other, other_optimizer)))
     dcp.load(state, checkpoint_id=folder)
@@ -169,24 +186,32 @@ def save_and_load(folder: Path) -> dict[str, Any]:
     batch = global_batches()[0]
     for one, its_optimizer in ((model, optimizer), (other, other_optimizer)):
         one.train()
-        step(one, its_optimizer, batch, 1)
+        step(one, its_optimizer, batch, way)
     return dict(saved=saved, loaded=loaded, after=weights(model), after_loading=weights(other))
 
 
 def count_calls() -> CodaCalls:
-    model = spread(make_model(), WAYS["fsdp"], fused=True).train()
-    tokens = global_batches()[0, :2]
+    model = spread(make_model().to(device()), WAYS["fsdp"], fused=True).train()
+    tokens = global_batches()[0].to(device())
     with CodaCalls() as calls:
         model(input_ids=tokens, labels=tokens).loss.backward()
     return calls
 
 
-def main() -> None:
-    rank, processes, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+def start(kind: str, rank: int, processes: int, folder: Path) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=processes
-    )
+    place = dict(init_method=f"file://{folder}/store", rank=rank, world_size=processes)
+    if kind == "cuda":
+        gpu = torch.device("cuda", rank)
+        torch.cuda.set_device(gpu)
+        dist.init_process_group("nccl", device_id=gpu, **place)
+    else:
+        dist.init_process_group("gloo", **place)
+
+
+def main() -> None:
+    kind, rank, processes, folder = sys.argv[1], *map(int, sys.argv[2:4]), Path(sys.argv[4])
+    start(kind, rank, processes, folder)
     results: dict[str, Any] = {}
     for name, way in WAYS.items():
         results[name] = dict(stock=train(way, fused=False)[2], fused=train(way, fused=True)[2])
@@ -196,6 +221,10 @@ def main() -> None:
     if rank == 0:
         torch.save(results, folder / "results.pt")
     dist.destroy_process_group()
+    # FSDP2 holds on to the group, and with it gloo's threads. One that lets go of its last tensor
+    # while the interpreter ends would abort the process.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

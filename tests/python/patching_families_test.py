@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 import torch
-from error_rule import check_errors, errors
+from error_rule import check_errors, floor_of_a_loss
 from tiny_models import CONFIGS, batch, exact, gradients, tiny
 from torch import Tensor
 
@@ -65,11 +65,8 @@ def check_family(
         }
         got.add(mine, truth)
     got, stock, want = (pool.tensors() for pool in pools)
-    # The loss is a mean over tokens whose errors have nothing to do with each other: those of the
-    # stock one may happen to cancel.
-    usual = [errors(stock[name], want[name])[0] for name in want if name != "loss"]
-    spread = 2 * sum(usual) / len(usual) / inputs["labels"].numel() ** 0.5
-    check_errors(got, stock, want, CONTRACTION, floors={"loss": spread})
+    floors = floor_of_a_loss("loss", stock, want, inputs["labels"].numel())
+    check_errors(got, stock, want, CONTRACTION, floors)
 
 
 @pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
