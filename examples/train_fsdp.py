@@ -2,19 +2,22 @@
 
     torchrun --nproc-per-node 8 examples/train_fsdp.py --model DIR --data text.txt --out runs/mine
 
-DIR holds a transformers model (Llama, Mistral, Qwen2, Qwen3) with its tokenizer; `--model tiny` is
-a small random Llama on bytes, for which two processes on a CPU are enough. Parameters are bf16
-where they are computed with, fp32 in the optimizer; gradients are added up in fp32. Run again with
-the same --out, on any number of processes, it goes on from the last checkpoint. Over several
-machines give torchrun --nnodes and --rdzv-endpoint, and put --out on a file system that all of them
-see.
+DIR holds a transformers model (Llama, Mistral, Qwen2, Qwen3, GPT-2 without dropout) with its
+tokenizer; `--model tiny` is a small random Llama on bytes, for which two processes on a CPU are
+enough. Parameters are bf16 where they are computed with, fp32 in the optimizer; gradients are added
+up in fp32. Run again with the same --out, on any number of processes, it goes on from the last
+checkpoint; at the end --export writes a folder like DIR, which stock transformers reads. Over
+several machines give torchrun --nnodes and --rdzv-endpoint, and put --out on a file system that all
+of them see.
 """
 
 import argparse
 import math
 import os
 import shutil
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
+    get_model_state_dict,
     get_state_dict,
     set_model_state_dict,
     set_state_dict,
@@ -39,25 +43,59 @@ TINY = dict(vocab_size=256, hidden_size=128, intermediate_size=256, num_hidden_l
             num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=True)  # fmt: skip
 
 
+def whole(least: int) -> Callable[[str], int]:
+    """A whole number of an option."""
+
+    def parse(text: str) -> int:
+        if not text.removeprefix("-").isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number of at least {least}, got {text!r}"
+            )
+        return int(text)
+
+    return parse
+
+
+def real(text: str, zero: bool = False) -> float:
+    """A number above 0 of an option; zero: or 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
+        kind = "of 0 or more" if zero else "above 0"
+        raise argparse.ArgumentTypeError(f"expected a number {kind}, got {text!r}")
+    return value
+
+
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Training with coda and FSDP2")
     add = parser.add_argument
     add("--model", required=True, help="a folder of transformers, or `tiny`")
     add("--data", type=Path, required=True, help="a text file")
     add("--out", type=Path, required=True, help="where checkpoints go, and come from")
-    add("--steps", type=int, default=1000)
-    add("--tokens", type=int, default=1024, help="of a sequence")
-    add("--batch", type=int, default=1, help="sequences of a process at a time")
-    add("--accumulate", type=int, default=1, help="batches of a process in a step")
-    add("--lr", type=float, default=3e-4)
-    add("--warmup", type=int, default=20, help="steps until the learning rate is reached")
-    add("--weight-decay", type=float, default=0.1)
-    add("--clip", type=float, default=1.0, help="largest norm of the gradients")
-    add("--checkpoint-every", type=int, default=200, metavar="STEPS")
-    add("--keep", type=int, default=2, help="checkpoints that are left in --out")
+    add("--export", type=Path, metavar="DIR", help="where the trained model goes in the end")
+    add("--steps", type=whole(1), default=1000)
+    add("--tokens", type=whole(2), default=1024, help="of a sequence")
+    add("--batch", type=whole(1), default=1, help="sequences of a process at a time")
+    add("--accumulate", type=whole(1), default=1, help="batches of a process in a step")
+    add("--lr", type=real, default=3e-4)
+    add("--warmup", type=whole(0), default=20, help="steps until the learning rate is reached")
+    add("--weight-decay", type=lambda text: real(text, zero=True), default=0.1)
+    add("--clip", type=real, default=1.0, help="largest norm of the gradients")
+    add("--checkpoint-every", type=whole(1), default=200, metavar="STEPS")
+    add("--keep", type=whole(1), default=2, help="checkpoints that are left in --out")
     add("--recompute", choices=("nothing", "activation", "block"), default="activation")
-    add("--seed", type=int, default=0)
-    return parser.parse_args()
+    add("--seed", type=whole(0), default=0)
+    arguments = parser.parse_args()
+    if arguments.model != "tiny" and not Path(arguments.model, "config.json").is_file():
+        parser.error(f"--model: expected `tiny` or a folder with config.json: {arguments.model}")
+    if not arguments.data.is_file():
+        parser.error(f"--data: expected a file: {arguments.data}")
+    export = arguments.export
+    if export and export.exists() and not (export / "config.json").is_file():
+        parser.error(f"--export: expected no folder, or one with an earlier model: {export}")
+    return arguments
 
 
 def start() -> torch.device:
@@ -84,6 +122,8 @@ def load_model(arguments: argparse.Namespace, device: torch.device) -> nn.Module
     """Rank 0 reads it; each process gets its share of every parameter, in fp32."""
     tiny = arguments.model == "tiny"
     config = LlamaConfig(**TINY) if tiny else AutoConfig.from_pretrained(arguments.model)
+    if arguments.tokens > getattr(config, "n_positions", arguments.tokens):  # GPT-2's table
+        raise SystemExit(f"--tokens: expected at most {config.n_positions} for this model")
     if dist.get_rank() == 0:
         torch.manual_seed(arguments.seed)
         if tiny:
@@ -112,7 +152,8 @@ def shard(model: Any, device: torch.device) -> None:
     """A group of parameters per layer; embedding, final norm and head make up the root's."""
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
-    for layer in model.model.layers:
+    (layers,) = (one for one in model.base_model.children() if isinstance(one, nn.ModuleList))
+    for layer in layers:
         fully_shard(layer, mesh=mesh, mp_policy=policy)
     fully_shard(model, mesh=mesh, mp_policy=policy)
 
@@ -188,6 +229,33 @@ def resume(model: nn.Module, optimizer: Any, arguments: argparse.Namespace) -> i
     return state["step"]
 
 
+def export(model: Any, arguments: argparse.Namespace) -> None:
+    """The weights, in fp32, as transformers reads them: the folder is there as a whole or not."""
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    state = get_model_state_dict(model, options=options)  # on rank 0
+    if dist.get_rank() == 0:
+        with torch.device("meta"):
+            stock = AutoModelForCausalLM.from_config(model.config, dtype=torch.float32)
+        stock.load_state_dict(state, assign=True)
+        stock.tie_weights()
+        target = arguments.export
+        part, old = (target.with_name(f".{target.name}.{kind}") for kind in ("part", "old"))
+        for left in (part, old):  # by a run that was stopped here
+            shutil.rmtree(left, ignore_errors=True)
+        stock.save_pretrained(part)
+        if arguments.model != "tiny":
+            AutoTokenizer.from_pretrained(arguments.model).save_pretrained(part)
+            settings = Path(arguments.model, "generation_config.json")
+            if settings.is_file():
+                shutil.copy(settings, part)
+        if target.exists():
+            target.rename(old)
+        part.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+        print(f"the model is in {target}", flush=True)
+    dist.barrier()
+
+
 def main() -> None:
     arguments = parse_arguments()
     device = start()
@@ -215,7 +283,14 @@ def main() -> None:
             print(f"{text}, {speed:.0f} tokens/s", flush=True)
         if (step + 1) % arguments.checkpoint_every == 0 or step + 1 == arguments.steps:
             save(model, optimizer, step + 1, arguments)
+    if arguments.export:
+        export(model, arguments)
     dist.destroy_process_group()
+    if device.type == "cpu":
+        # FSDP2 holds on to the group, and with it gloo's threads. One that lets go of its last
+        # tensor while the interpreter ends would abort the process.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
