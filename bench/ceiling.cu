@@ -187,9 +187,11 @@ void add_cublas(std::vector<Contender>& to, const char* data, const void* a, con
                 }});
 }
 
-void measure(const char* commit) {
+void measure(const char* commit, const char* date) {
   cudaDeviceProp facts{};
   check(cudaGetDeviceProperties(&facts, 0), "cudaGetDeviceProperties");
+  int driver = 0;
+  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   const int multiprocessors = facts.multiProcessorCount / 2 * 2;
   constexpr int kM = 16384, kN = 8192, kK = 8192;
   uint16_t *a[2], *b, *c;
@@ -216,9 +218,10 @@ void measure(const char* commit) {
     for (Contender& contender : contenders) take_turn(contender);
   }
   std::printf(
-      "{\n  \"kind\": \"ceiling\",\n  \"commit\": \"%s\",\n  \"gpu\": \"%s, %d "
-      "multiprocessors\",\n",
-      commit, facts.name, facts.multiProcessorCount);
+      "{\n  \"kind\": \"ceiling\",\n  \"commit\": \"%s\",\n  \"date\": \"%s\",\n  \"gpu\": \"%s, "
+      "%d "
+      "multiprocessors, driver for CUDA %d.%d\",\n",
+      commit, date, facts.name, facts.multiProcessorCount, driver / 1000, driver % 1000 / 10);
   std::printf("  \"results\": [");
   for (size_t i = 0; i < contenders.size(); ++i) {
     Contender& one = contenders[i];
@@ -237,6 +240,6 @@ void measure(const char* commit) {
 }  // namespace ceiling
 
 int main(int count, char** values) {
-  ceiling::measure(count > 1 ? values[1] : "unknown");
+  ceiling::measure(count > 1 ? values[1] : "unknown", count > 2 ? values[2] : "unknown");
   return 0;
 }

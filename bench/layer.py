@@ -241,9 +241,7 @@ def main() -> int:
             gc.collect()
             if device == "cuda":
                 torch.cuda.empty_cache()
-    document = write_results(
-        arguments.json, coda, results, kind="layer", torch=torch.__version__, errors=checked
-    )
+    document = write_results(arguments.json, coda, results, kind="layer", errors=checked)
     print(f"\n{document['gpu'] or document['machine']}; commit {document['commit']}")
     print_table(results)
     return 0

@@ -1,8 +1,12 @@
-"""What a measurement says about where it was made: processor, GPU, commit, clocks and power."""
+"""What a measurement says about where it was made: processor, GPU, commit, versions of what took
+part, clocks and power."""
 
+import contextlib
 import ctypes
+import importlib.metadata
 import json
 import os
+import platform
 import threading
 from ctypes import byref, c_uint, c_void_p
 from datetime import UTC, datetime
@@ -44,14 +48,51 @@ def gpu() -> str | None:
     )
 
 
+# Peers, and what they or torch.compile generate code with.
+PACKAGES = ("transformers", "triton", "liger_kernel", "quack-kernels", "flashinfer-python")
+
+
+def nvml() -> ctypes.CDLL | None:
+    """The driver's library; None where there is none."""
+    with contextlib.suppress(OSError):
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+        return library if library.nvmlInit_v2() == 0 else None
+    return None
+
+
+def driver() -> str | None:
+    """Of the GPU."""
+    text, library = ctypes.create_string_buffer(96), nvml()
+    if library is None or library.nvmlSystemGetDriverVersion(text, len(text)) != 0:
+        return None
+    return text.value.decode()
+
+
+def cudnn() -> str | None:
+    """PyTorch's: 91002 is 9.10.2."""
+    number = torch.backends.cudnn.version()
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}" if number else None
+
+
+def versions() -> dict[str, str]:
+    """Of all that is here and can change a figure, PyTorch and coda excepted."""
+    found = {"Python": platform.python_version(), "cuDNN": cudnn(), "driver": driver()}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return {name: version for name, version in found.items() if version}
+
+
 def write_results(path: Path | None, coda: Coda, results: list[dict], **more) -> dict:
-    """Results with what and where they were measured, as JSON where a file is named."""
+    """Results with what, where and with what they were measured, as JSON where a file is named."""
     document = {
         **more,
         "commit": coda.commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "gpu": gpu() if coda.device == "cuda" else None,
+        "torch": torch.__version__,
+        "versions": versions(),
         "results": results,
     }
     if path:
@@ -66,14 +107,11 @@ class PowerMeter:
     def __init__(self):
         self.clocks, self.powers = [], []
         self.done = threading.Event()
-        try:
-            self.nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        except OSError:
-            self.nvml = None
+        self.nvml = nvml()
 
     def sample(self) -> None:
         device, value = c_void_p(), c_uint()
-        if self.nvml.nvmlInit_v2() or self.nvml.nvmlDeviceGetHandleByIndex_v2(0, byref(device)):
+        if self.nvml.nvmlDeviceGetHandleByIndex_v2(0, byref(device)):
             return
         while not self.done.wait(0.02):
             if self.nvml.nvmlDeviceGetClockInfo(device, 1, byref(value)) == 0:

@@ -16,7 +16,6 @@ same through torch.ops.coda.
 import argparse
 import gc
 import json
-import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +29,7 @@ from machine import PowerMeter, write_results
 from numerics import check_all
 from peers import peers_of
 from race import Contender, race
+from table_text import geometric_mean
 
 import coda.operators  # noqa: F401  registers torch.ops.coda
 
@@ -142,10 +142,6 @@ def measure(coda: Coda, make: Make, normed: bool, zeros: bool, rounds: int) -> d
         "tflops": case.flops / ms["coda"] * 1e-9,
         **meter.reading(),
     }
-
-
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def print_rows(results: list[dict]) -> None:

@@ -152,7 +152,7 @@ def main() -> None:
     layer = layer_calls(options.device, rows)
     times = {c: least(call, options.seconds, synchronise) for c, call in layer.items()}
     print(f"{'a layer, forward':28}" + "".join(f"{time:12.1f}" for time in times.values()))
-    facts = {"kind": "overhead", "torch": torch.__version__, "rows": rows, "layer": times}
+    facts = {"kind": "overhead", "rows": rows, "layer": times}
     write_results(options.json, Coda(options.device), results, **facts)
 
 

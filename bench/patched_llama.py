@@ -4,6 +4,7 @@ compiled, and beside Liger where it is installed.
     python bench/patched_llama.py --json model_h200.json
     python bench/patched_llama.py --json model_h200.json --first-steps coda compile   # adds them
     python bench/patched_llama.py --device cpu --json model_cpu.json
+    python bench/patched_llama.py --contenders coda "coda, nothing again"
 
 Contenders share parameters and optimizer, take turns in one process (race.py), and use PyTorch's
 attention (cuDNN on a GPU). `forward + backward` leaves gradients in memory; `step` is that, the
@@ -13,8 +14,6 @@ device; compilers start from an empty cache there.
 """
 
 import argparse
-import contextlib
-import importlib.metadata
 import json
 import os
 import statistics
@@ -38,7 +37,8 @@ BACKENDS = {
     "cpu": [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH],
 }
 USUAL = ("eager", "compile", "Liger", "coda", "coda compiled")
-NAMES = (*USUAL, "Liger compiled")  # which has ended in illegal accesses, after which nothing runs
+# "Liger compiled" has ended in illegal accesses, after which nothing runs.
+NAMES = (*USUAL, "coda, nothing again", "Liger compiled")
 TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
@@ -86,8 +86,11 @@ def first_step(name: str, a: argparse.Namespace) -> float | None:
 
 
 def add_first_steps(a: argparse.Namespace) -> None:
-    """To the file of a race."""
-    document = json.loads(a.json.read_text())
+    """To the file of a race of the same commit."""
+    document, commit = json.loads(a.json.read_text()), Coda(a.device).commit()
+    if document["commit"] != commit:
+        message = f"{a.json} is of commit {document['commit']}, this is {commit}: nothing added"
+        raise SystemExit(message)
     for name in a.first_steps:
         seconds = first_step(name, a)
         print(f"{name}: {seconds} s")
@@ -130,7 +133,7 @@ def make_steps(a: argparse.Namespace, model, tokens, weights) -> dict[str, Step]
             print(f"{name}: left out: {type(problem).__name__}: {str(problem)[:300]}")
             continue
         steps[name] = step
-        print(f"{name:15} loss {losses[name]:.5f}, ready in {time.perf_counter() - began:.1f} s")
+        print(f"{name:20} loss {losses[name]:.5f}, ready in {time.perf_counter() - began:.1f} s")
         if abs(losses[name] - losses[a.contenders[0]]) > 0.01 * abs(losses[a.contenders[0]]):
             raise SystemExit(f"{name}: the loss differs from {a.contenders[0]}'s: not timed")
     return steps
@@ -186,13 +189,13 @@ def measure(
 
 
 def print_table(results: list[dict], bare: dict[str, float]) -> None:
-    head = f"{'':15} {'data':7}{'fwd+bwd ms':>11}{'step ms':>9}{'tokens/s':>10}"
+    head = f"{'':20} {'data':7}{'fwd+bwd ms':>11}{'step ms':>9}{'tokens/s':>10}"
     print(f"{head}{'GiB':>7}")
     for r in results:
         peak = r["peak_over_weights_bytes"]
         cells = f"{r['forward_backward_ms']:11.1f}{r['step_ms']:9.1f}{r['tokens_per_second']:10.0f}"
         cells += f"{peak / 2**30:7.1f}" if peak else " " * 7
-        print(f"{r['contender']:15} {r['regime']:7}{cells}")
+        print(f"{r['contender']:20} {r['regime']:7}{cells}")
     for regime, ms in bare.items():
         print(f"{regime}: its GEMMs and attention alone {ms:.1f} ms")
     for regime in ("random", "zeros"):
@@ -209,16 +212,10 @@ def print_table(results: list[dict], bare: dict[str, float]) -> None:
 
 
 def fastest(results: list[dict]) -> str:
-    ours = [r for r in results if r["contender"].startswith("coda") and r["regime"] == "random"]
+    """Of what coda.patch gives by itself, eager or compiled."""
+    usual = [name for name in USUAL if name.startswith("coda")]
+    ours = [r for r in results if r["contender"] in usual and r["regime"] == "random"]
     return min(ours, key=lambda r: r["step_ms"])["contender"] if ours else "coda"
-
-
-def installed() -> dict[str, str]:
-    found = {}
-    for name in ("transformers", "liger_kernel", "triton"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def parsed() -> argparse.Namespace:
@@ -267,11 +264,10 @@ def main() -> int:
             results += measure(a, steps, True, bare["zeros"])
     if a.device == "cpu":
         check_one_openmp()
-    facts = {"kind": "model", "torch": torch.__version__, "versions": installed()}
-    facts["bare_ms"] = bare_times(bare)
-    coda = Coda(a.device)
-    document = write_results(a.json, coda, results, ours=fastest(results), **facts)
-    print(f"{document['gpu'] or document['machine']}; commit {document['commit']}; {installed()}")
+    facts = {"kind": "model", "ours": fastest(results), "bare_ms": bare_times(bare)}
+    document = write_results(a.json, Coda(a.device), results, **facts)
+    where = f"{document['gpu'] or document['machine']}; commit {document['commit']}"
+    print(f"{where}; {document['versions']}")
     print_table(results, facts["bare_ms"])
     return 0
 

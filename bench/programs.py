@@ -165,7 +165,7 @@ def main() -> None:
                         "linear_ms": python["linear"]})  # fmt: skip
         print(f"{name} {shape}: {python[name]:.4f} ms from Python, {cpp:.4f} ms from C++, "
               f"{python['linear']:.4f} ms torch.ops.coda.linear")  # fmt: skip
-    write_results(options.json, Coda(device), results, kind="programs", torch=torch.__version__)
+    write_results(options.json, Coda(device), results, kind="programs")
 
 
 if __name__ == "__main__":

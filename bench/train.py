@@ -162,9 +162,9 @@ def main() -> None:
         print(f"{key[:-3].replace('_', ' + ')}: {ratio:.3f} x the better of eager and compile")
     for name, peak in {**memory, "coda": over}.items():
         print(f"{name}: {peak / 2**30:.2f} GiB over the weights")
-    more = {"torch": torch.__version__, **meter.reading()}
     if a.json:
-        write_results(Path(a.json), contenders[0], results, kind="train", facts=facts, **more)
+        more = {"kind": "train", "facts": facts, **meter.reading()}
+        write_results(Path(a.json), contenders[0], results, **more)
 
 
 if __name__ == "__main__":
