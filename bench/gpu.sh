@@ -37,6 +37,11 @@ if ! "$coda" --version >/dev/null 2>&1 || [[ ! -f build-gpu/lib/libcoda.so ]]; t
   cmake --preset gpu >/dev/null && cmake --build --preset gpu || exit 1
 fi
 "$coda" info
+commit=$("$coda" --version | grep -o '[0-9a-f]\{12\}[-a-z]*')
+if [[ $commit == *-dirty || -n $(git status --porcelain --untracked-files=no 2>/dev/null) ]]; then
+  echo "warning: this tree or what $coda was built from has changes that no commit has:" \
+    "results can be measured again from none, and will be shown as \"with changes\""
+fi
 
 # cuBLAS of the toolkit, or of PyTorch's wheels.
 for folder in /usr/local/cuda/lib64 $(python3 -c '
@@ -65,8 +70,7 @@ ceiling() {
   python3 scripts/generate_wgmma.py "$generated/coda/ptx/wgmma_instruction.cuh" &&
     nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -I. \
       "-I$generated" bench/ceiling.cu -o build-gpu/ceiling -ldl &&
-    build-gpu/ceiling "$("$coda" --version | grep -o '[0-9a-f]\{12\}[-a-z]*')" \
-      >"$results/ceiling.json"
+    build-gpu/ceiling "$commit" "$(date -u +%F)" >"$results/ceiling.json"
 }
 if ! wanted ceiling; then
   :

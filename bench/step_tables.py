@@ -25,7 +25,8 @@ def make_train_table(document: dict) -> str:
 
 
 def make_model_table(document: dict) -> str:
-    """A line per contender, random data: a step, and the fastest of coda's over each."""
+    """A line per contender, random data: a step, and the fastest of coda's over each. A first step
+    stands where the file has one; times with zeros in a sentence."""
     shown = [r for r in document["results"] if r["regime"] == "random"]
     ours = next(r for r in shown if r["contender"] == document["ours"])
     head = ["", "forward + backward", "step", "tokens/s", f"over it, {ours['contender']}"]
@@ -40,7 +41,18 @@ def make_model_table(document: dict) -> str:
         row += [f"{peak / 2**30:.2f} GiB" if peak else ""]
         rows.append([*row, *([f"{first:.1f} s" if first else ""] if timed else [])])
     shape = f"{ours['model']}, {ours['batch']} sequences of {ours['sequence']} tokens"
-    if bare := document.get("bare_ms"):
+    bare = document.get("bare_ms") or {}
+    if "random" in bare:
         shape += f"; their GEMMs, by torch.mm, and attention alone take {bare['random']:.1f} ms"
     end = f"{source(document)}; medians of {ours['rounds']} rounds."
-    return f"{markdown(rows, 1)}\n{shape}. {end}\n"
+    return f"{markdown(rows, 1)}\n{shape}.{with_zeros(document['results'], bare)} {end}\n"
+
+
+def with_zeros(results: list[dict], bare: dict[str, float]) -> str:
+    times = {r["contender"]: r["forward_backward_ms"] for r in results if r["regime"] == "zeros"}
+    if not times:
+        return ""
+    if "zeros" in bare:
+        times["GEMMs and attention alone"] = bare["zeros"]
+    listed = ", ".join(f"{name} {ms:.1f} ms" for name, ms in times.items())
+    return f" With zeros, where power limits the clock less, forward and backward take: {listed}."

@@ -2,6 +2,8 @@
 
 import math
 
+CHANGED = "with changes"  # that no commit has
+
 
 def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
@@ -13,6 +15,14 @@ def markdown(rows: list[list[str]], left: int) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in [rows[0], marks, *rows[1:]])
 
 
+def commit_text(document: dict) -> str:
+    """A commit that was built from a changed tree says so."""
+    commit = document["commit"].removesuffix("-dirty")
+    return f"commit {commit}" + ("" if commit == document["commit"] else f" {CHANGED}")
+
+
 def source(document: dict) -> str:
-    where = document["gpu"] or f"{document['machine']}, PyTorch {document['torch']}"
-    return f"{where}; commit {document['commit']}"
+    where = document["gpu"] or document["machine"]
+    if not document["gpu"] and "torch" in document:
+        where += f", PyTorch {document['torch']}"
+    return f"{where}; {commit_text(document).replace(CHANGED, f'**{CHANGED}**')}"

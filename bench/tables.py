@@ -2,6 +2,7 @@
 
 A table stands between `<!-- table: NAME -->` and `<!-- /table -->` and shows
 bench/results/NAME.json, which `coda bench --json` or a script of bench/ wrote; its "kind" says how.
+Where several files are named, they stand beside each other in one table.
 With --check nothing is written; the exit status is 1 where a table is stale.
 """
 
@@ -11,15 +12,16 @@ import re
 import sys
 from pathlib import Path
 
+from call_tables import make_overhead_table
 from step_tables import make_model_table, make_train_table
 from table_text import geometric_mean, markdown, source
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md"] + [
-    ROOT / "docs" / f"{name}.md" for name in ("results", "numerics", "gpu_performance")
+    ROOT / "docs" / f"{name}.md" for name in ("results", "numerics", "gpu_performance", "python")
 ]
 TABLE = re.compile(
-    r"(?P<open><!-- table: (?P<name>[\w-]+) -->\n).*?(?P<close><!-- /table -->)", re.DOTALL
+    r"(?P<open><!-- table: (?P<names>[\w -]+) -->\n).*?(?P<close><!-- /table -->)", re.DOTALL
 )
 
 
@@ -48,8 +50,7 @@ def make_table(document: dict) -> str:
         rows.append([f"`{operation}`", variant, " or ".join(baselines), *cells])
     text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     rounds = min(result["rounds"] for result in results)
-    where = document["gpu"] or document["machine"]
-    return f"{text}\n{where}; commit {document['commit']}; medians of {rounds} rounds.\n"
+    return f"{text}\n{source(document)}; medians of {rounds} rounds.\n"
 
 
 def make_gpu_table(document: dict) -> str:
@@ -77,7 +78,7 @@ def make_gpu_table(document: dict) -> str:
         rows.append([*key, *cells])
     text = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     rounds = min(result["rounds"] for result in document["results"])
-    return f"{text}\n{document['gpu']}; commit {document['commit']}; medians of {rounds} rounds.\n"
+    return f"{text}\n{source(document)}; medians of {rounds} rounds.\n"
 
 
 PEERS = ("quack", "Liger", "FlashInfer")
@@ -221,7 +222,12 @@ KINDS = {
 }
 
 
-def make(name: str, document: dict) -> str:
+def make(documents: dict[str, dict]) -> str:
+    """By name; all of a kind."""
+    (name, document), *others = documents.items()
+    if document.get("kind") == "overhead":
+        return make_overhead_table(list(documents.values()))
+    assert not others, f"{', '.join(documents)}: no table shows several of them"
     if name == "programs_h200":  # of `coda bench linear examples/programs`
         return make_own_programs_table(document)
     if "kind" in document:
@@ -231,11 +237,14 @@ def make(name: str, document: dict) -> str:
 
 def fill(text: str, results: Path) -> str:
     def table(match: re.Match) -> str:
-        path = results / f"{match['name']}.json"
-        if not path.is_file():
-            return f"{match['open']}Not measured yet.\n{match['close']}"
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return f"{match['open']}{make(match['name'], document)}{match['close']}"
+        paths = [results / f"{name}.json" for name in match["names"].split()]
+        documents = {
+            path.stem: json.loads(path.read_text(encoding="utf-8"))
+            for path in paths
+            if path.is_file()
+        }
+        made = make(documents) if documents else "Not measured yet.\n"
+        return f"{match['open']}{made}{match['close']}"
 
     return TABLE.sub(table, text)
 

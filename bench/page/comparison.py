@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tables import geometric_mean
+from table_text import CHANGED, commit_text, geometric_mean
 
 FIRST = ("torch.compile", "eager PyTorch", "Liger", "quack", "FlashInfer")
 # These do less than what coda runs beside them: the GEMM without the rest, or no arithmetic. Beside
@@ -134,6 +134,11 @@ class Section:
     comparisons: list[Comparison]
     headlines: list[Comparison]
 
+    @property
+    def changed(self) -> bool:
+        """Whether what was measured is in no commit."""
+        return CHANGED in self.source
+
 
 Maker = Callable[[dict, str], Section]
 
@@ -161,7 +166,7 @@ def mean_of(results: list[dict], key: str) -> float | None:
 
 
 def source_of(document: dict, file: str) -> str:
-    """Where, when and with what the figures of a section were measured."""
+    """Where, when and with what the figures of a section were measured, as far as it says."""
     results = document["results"]
     where = document["gpu"] or document["machine"]
     parts = [where]
@@ -179,5 +184,5 @@ def source_of(document: dict, file: str) -> str:
             parts.append(f"{regime} data: {clock:.0f} MHz, {power:.0f} W on average")
     if all("rounds" in one for one in results):
         parts.append(f"medians of {min(one['rounds'] for one in results)} rounds")
-    parts += [f"commit {document['commit']}", document["date"]]
+    parts += [commit_text(document), *filter(None, [document.get("date")])]
     return f"{'; '.join(parts)}; bench/results/{file}"

@@ -3,6 +3,7 @@
 from html import escape
 
 from page.comparison import Comparison, Picture, Section, Table, figure, slower
+from table_text import CHANGED
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --faint: #59636e; --line: #d0d7de;
@@ -49,10 +50,12 @@ def picture(one: Picture) -> str:
 
 
 def section(one: Section) -> str:
+    mark = f'<strong class="behind">{CHANGED}</strong>'
+    source = escape(one.source).replace(CHANGED, mark)
     return (
         f'<section id="{one.name}">\n<h2>{escape(one.title)}</h2>\n<p>{escape(one.text)}</p>\n'
         f'<div class="pictures">\n{"".join(map(picture, one.pictures))}</div>\n'
-        f'<p class="source">{escape(one.source)}</p>\n'
+        f'<p class="source">{source}</p>\n'
         f"{''.join(map(folded, one.tables))}</section>\n"
     )
 
@@ -62,6 +65,15 @@ def missing(files: list[str]) -> str:
         return ""
     names = ", ".join(f"bench/results/{name}" for name in files)
     return f'<p class="note">Not measured yet, and left out here: {escape(names)}.</p>\n'
+
+
+def changed(sections: list[Section]) -> str:
+    """What cannot be measured again from a commit."""
+    links = [f'<a href="#{one.name}">{escape(one.title)}</a>' for one in sections if one.changed]
+    if not links:
+        return ""
+    what = f'<strong class="behind">{CHANGED}</strong> that no commit has'
+    return f'<p class="note">Measured {what}: {", ".join(links)}.</p>\n'
 
 
 def behind_table(caption: str, listed: list[tuple[Section, Comparison]]) -> Table:
@@ -111,6 +123,7 @@ def page(overviews: list[Picture], sections: list[Section], absent: list[str]) -
         "in turns in one process (docs/benchmarking.md says how); figures of different files come "
         "from different machines or hours and do not compare. Everything here is made from "
         "bench/results by <code>make report</code>.</p>\n"
-        f'{top}{missing(absent)}<nav>\n<a href="#behind">Where coda is slower</a>\n{links}</nav>\n'
+        f"{top}{missing(absent)}{changed(sections)}"
+        f'<nav>\n<a href="#behind">Where coda is slower</a>\n{links}</nav>\n'
         f"{behind(sections)}{''.join(map(section, sections))}</main>\n</body>\n</html>\n"
     )

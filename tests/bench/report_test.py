@@ -159,6 +159,23 @@ def check_figures(folder: Path) -> None:
         assert "99.0" not in page, "a kernel that launches do not take"
 
 
+def check_sources(folder: Path) -> None:
+    """Versions and date where a file has them; a tree that was changed is marked."""
+    some = documents(1.0)
+    some["h200"] |= {"versions": {"driver": "570.1", "quack-kernels": "0.6"}}
+    some["layer_cpu"]["commit"] = "def456-dirty"
+    del some["cpu"]["date"]
+    page = make(folder, some)["index.html"]
+    source = {name: re.search(rf"<p class=\"source\">(.*?)/{name}\.json", page)[1] for name in some}
+    assert "driver 570.1; quack-kernels 0.6" in source["h200"], source["h200"]
+    assert "commit abc123; 2026-01-31" in source["train_cpu"] and "2026" not in source["cpu"]
+    mark = '<strong class="behind">with changes</strong>'
+    assert f"commit def456 {mark}" in source["layer_cpu"] and "dirty" not in page
+    assert [name for name in some if mark in source[name]] == ["layer_cpu"]
+    assert f'Measured {mark} that no commit has: <a href="#layer_cpu">' in page
+    assert "with changes" not in make(folder, documents(1.0))["index.html"]
+
+
 def check_one_figure(folder: Path) -> None:
     """One number of one file: it moves the figures that it is part of, and no others."""
     changed = documents(1.0)
@@ -217,6 +234,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         check_figures(folder)
+        check_sources(folder)
         check_one_figure(folder)
         check_form(make(folder, documents(1.0)))
         check_missing(folder)

@@ -181,9 +181,29 @@ CEILING = {
         for regime, tflops in (("random", 612.4), ("zeros", 700.0))
     ],
 }
+PARTS = {"operator": 5.0, "recorded": 9.0, "kernel": 3.0, "allocation": 1.0, "libcoda": 1.5}
+OVERHEAD = {
+    **NUMERICS,
+    "kind": "overhead",
+    "layer": {"operator": 40.0, "recorded": 80.4},
+    "results": [
+        {"operator": "linear", "microseconds": PARTS},
+        {"operator": "slow", "microseconds": {**PARTS, "operator": 7.0, "recorded": 8.0}},
+    ],
+}
 KINDS = (
+    (OVERHEAD, "| without gradients | 5.0 (`linear`) to 7.0 (`slow`) |"),
+    (OVERHEAD, "| recorded for a backward pass | 8.0 (`slow`) to 9.0 (`linear`) |"),
+    (OVERHEAD, "| of it PyTorch's dispatcher | 2.0 |"),
+    (OVERHEAD, "five operators | 40, recorded 80 |"),
+    ({**TRAIN, "commit": "abc-dirty"}, "PyTorch 2; commit abc **with changes**; medians"),
     (CEILING, "| cuBLAS | 64×8 | 612 | 1500 | 690 | 700 | 1500 | 690 |"),
-    ({**MODEL, "bare_ms": {"random": 25.0}}, "by torch.mm, and attention alone take 25.0 ms"),
+    (
+        {**MODEL, "bare_ms": {"random": 25.0, "zeros": 15.0}},
+        "by torch.mm, and attention alone take 25.0 ms. With zeros, where power limits the clock "
+        "less, forward and backward take: coda 20.0 ms, eager 40.0 ms, compile 30.0 ms, GEMMs and "
+        "attention alone 15.0 ms.",
+    ),
     (PYTHON_PROGRAMS, "| `gated` | 2.000 ms | 2.010 ms | 1.500 ms |"),
     (MODEL, "| compile | 30.0 ms | 36.0 ms | 5 | 1.50× | 1.00 GiB | 1.2 s |"),
     (HEAD, "| 64 | 100 | coda | 2.00 ms | 1.00 GiB | 1.50× |"),
@@ -201,6 +221,20 @@ def tables(*arguments) -> int:
     return subprocess.run(command, capture_output=True, check=False).returncode
 
 
+def check_several(folder: Path, readme: Path) -> None:
+    """Two files in one table; one alone where the other is not there."""
+    beside = {**OVERHEAD, "gpu": "a GPU", "layer": None}
+    readme.write_text("<!-- table: cpu gpu -->\n<!-- /table -->\n", encoding="utf-8")
+    for name, head in (("cpu", "on a CPU |"), ("gpu", "on a CPU | beside a GPU |")):
+        document = beside if name == "gpu" else OVERHEAD
+        (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+        assert tables(readme, "--results", folder) == 0
+        text = readme.read_text(encoding="utf-8")
+        assert f"| µs of a call | {head}\n" in text, text
+    assert "five operators | 40, recorded 80 |  |\n" in text, text
+    assert "On a CPU: a processor, PyTorch 2; commit abc. Beside a GPU: a GPU; commit abc." in text
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         readme = Path(folder) / "README.md"
@@ -216,6 +250,7 @@ def main() -> int:
             (Path(folder) / "cpu.json").write_text(json.dumps(document), encoding="utf-8")
             assert tables(*where) == 0
             assert line in readme.read_text(encoding="utf-8"), readme.read_text(encoding="utf-8")
+        check_several(Path(folder), readme)
         (Path(folder) / "programs_h200.json").write_text(json.dumps(OWN_PROGRAMS), encoding="utf-8")
         readme.write_text(BEFORE.replace("cpu", "programs_h200"), encoding="utf-8")
         assert tables(*where) == 0
