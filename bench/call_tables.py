@@ -1,5 +1,6 @@
 """Tables of short calls, for bench/tables.py."""
 
+from decode_speed import least_of, verdict
 from table_text import markdown, source
 
 
@@ -36,3 +37,21 @@ def make_overhead_table(documents: list[dict]) -> str:
         f"{head[0].upper()}{head[1:]}: {source(one)}." for head, one in zip(heads, documents)
     )
     return f"{markdown(rows, 1)}\n{places}\n"
+
+
+def make_decode_table(document: dict) -> str:
+    """A line per size, type and cache, a column per number of tokens: speed over stock."""
+    results = document["results"]
+    counts = list(least_of(results, "patched"))
+    rows = [["h", "type", "cached", *map(str, counts)]]
+    lines: dict[tuple, dict[int, float]] = {}
+    for r in results:
+        key = str(r["hidden"]), r["dtype"], str(r["cached"])
+        lines.setdefault(key, {})[r["tokens"]] = r["ms"]["stock"] / r["ms"]["patched"]
+    for key, line in lines.items():
+        rows.append([*key, *(f"{line[n]:.2f}×" if n in line else "" for n in counts)])
+    default = least_of(results, "default")
+    rows.append(["default, least", "", "", *(f"{value:.2f}×" for value in default.values())])
+    rounds = min(r["rounds"] for r in results)
+    end = f"{source(document)}; medians of {rounds} rounds."
+    return f"{markdown(rows, 3)}\nOf stock's speed, {verdict(results)}. {end}\n"

@@ -2,7 +2,7 @@
 # Everything that needs a GPU: checks, tests of the PyTorch package, benchmarks, sanitizers.
 #   bench/gpu.sh [FOLDER [PART...]]     results go to FOLDER; bench/results if left out
 # Parts, all of them if none is named: check bench ceiling package numerics overhead programs layer
-# operations cross_entropy train model sanitizers.
+# operations cross_entropy train model decode sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
 # nothing but the driver), else builds them; the package's extension from python/coda or
@@ -126,6 +126,7 @@ else
     step "first steps" python3 bench/patched_llama.py --json "$results/model.json" \
       --first-steps coda "coda compiled" compile
   fi
+  if has transformers; then beside_torch decode decode --device cuda "${rounds[@]}"; fi
 fi
 
 sanitize() {  # tool

@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+from page.calls import decode_section, overhead_section
 from page.comparison import Maker, Picture, Section
 from page.html import page
 from page.sections import (
@@ -22,7 +23,7 @@ from page.sections import (
     ratio,
     rows_section,
 )
-from page.steps import cpu_operations_section, model_section, overhead_section, train_section
+from page.steps import cpu_operations_section, model_section, train_section
 from page.svg import Heading, ratio_chart
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,12 +36,14 @@ SECTIONS: dict[str, Maker] = {
     "cross_entropy_h200": cross_entropy_section,
     "h200": kernels_section,
     "rows_h200": rows_section,
+    "decode_h200": decode_section,
     "overhead_h200": overhead_section,
     "model_cpu": model_section,
     "train_cpu": train_section,
     "layer_cpu": layer_section,
     "torch_cpu": cpu_operations_section,
     "cpu": cpu_operations_section,
+    "decode_cpu": decode_section,
     "overhead_cpu": overhead_section,
 }
 

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from call_tables import make_overhead_table
+from call_tables import make_decode_table, make_overhead_table
 from step_tables import make_model_table, make_train_table
 from table_text import geometric_mean, markdown, source
 
@@ -215,6 +215,7 @@ KINDS = {
     "programs": make_python_programs_table,
     "model": make_model_table,
     "cross_entropy": make_cross_entropy_table,
+    "decode": make_decode_table,
     "layer": make_layer_table,
     "operations": make_operations_table,
     "numerics": make_numerics_table,

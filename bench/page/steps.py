@@ -2,7 +2,7 @@
 
 from page.comparison import Comparisons, Picture, Section, Table, comparison_table, source_of
 from page.sections import GIB, grouped, headlines, peer, shape_text
-from page.svg import Amount, Heading, amount_chart, ratio_chart
+from page.svg import Amount, amount_chart, ratio_chart
 
 
 def place_of(document: dict) -> str:
@@ -139,31 +139,4 @@ def cpu_operations_section(document: dict, file: str) -> Section:
         source_of(document, file),
         found.all(),
         headlines("Operations", found) if beside else [],
-    )
-
-
-def overhead_section(document: dict, file: str) -> Section:
-    """Of bench/overhead.py."""
-    place = place_of(document)
-    results = document["results"]
-    rows: list[Heading | Amount] = []
-    for column, text in (("operator", "without gradients"), ("recorded", "recorded for backward")):
-        rows.append(Heading(text))
-        for r in results:
-            us = r["microseconds"][column]
-            rows.append(Amount(r["operator"], us, f"{us:.1f} µs", True))
-    columns = list(results[0]["microseconds"])
-    lines = [[r["operator"], *(f"{r['microseconds'][c]:.1f}" for c in columns)] for r in results]
-    name, title = f"overhead_{place.lower()}", f"Host time of an operator, {place}"
-    chart = amount_chart(title, "microseconds of a call; nothing to compute", rows)
-    return Section(
-        name,
-        title,
-        "What a call of torch.ops.coda takes the processor: dispatch, allocation, checks, launch. "
-        "On a GPU it is hidden behind the kernels that run, as long as those take longer.",
-        [Picture(name, chart, title)],
-        [Table("Parts, in µs", ["operator", *columns], lines)],
-        source_of(document, file),
-        [],
-        [],
     )

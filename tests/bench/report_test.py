@@ -88,6 +88,13 @@ def overhead(gpu: bool) -> dict:
     return {**(HEAD if gpu else CPU), "kind": "overhead", "results": results}
 
 
+def decode(factor: float, gpu: bool) -> dict:
+    facts = {"hidden": 64, "dtype": "bf16", "cached": 8, **MEASURED}
+    ms = {"stock": factor, "patched": 1.0, "default": 1.0}
+    results = [{**facts, "tokens": tokens, "ms": dict(ms)} for tokens in (1, 2)]
+    return {**(HEAD if gpu else CPU), "kind": "decode", "results": results}
+
+
 def documents(factor: float) -> dict[str, dict]:
     return {
         "model_h200": steps(factor, "coda, compiled", True),
@@ -103,6 +110,8 @@ def documents(factor: float) -> dict[str, dict]:
         "layer_cpu": layer(factor, gpu=False),
         "torch_cpu": bench("linear", "torch.mm", factor, False),
         "cpu": bench("linear", "openblas", factor, False),
+        "decode_h200": decode(factor, True),
+        "decode_cpu": decode(factor, False),
         "overhead_h200": overhead(True),
         "overhead_cpu": overhead(False),
     }
@@ -157,6 +166,20 @@ def check_figures(folder: Path) -> None:
             assert text in page, f"{text} is not on the page"
         assert ">4.2 µs<" in files["overhead_h200.svg"] and ">8.5 µs<" in files["overhead_cpu.svg"]
         assert "99.0" not in page, "a kernel that launches do not take"
+
+
+def check_few_tokens(folder: Path) -> None:
+    """Compared is what coda.patch gives; a case that would be slower otherwise is no defeat."""
+    some = documents(1.0)
+    some["decode_cpu"]["results"][0]["ms"]["patched"] = 4.0
+    files = make(folder, some)
+    assert figures(files) == {"1.00×", "0.25×"}, figures(files)
+    assert "0.25×" not in files["index.html"] and "0.25×" in files["decode_cpu.svg"]
+    assert "in every case from 2 tokens on" in files["index.html"]
+    some["decode_cpu"]["results"][1]["ms"]["default"] = 4.0
+    page = make(folder, some)["index.html"]
+    behind = page[page.index('id="behind"') : page.index("</section>")]
+    assert "<td>2 tokens</td><td>the stock model</td>" in behind, behind
 
 
 def check_sources(folder: Path) -> None:
@@ -234,6 +257,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         check_figures(folder)
+        check_few_tokens(folder)
         check_sources(folder)
         check_one_figure(folder)
         check_form(make(folder, documents(1.0)))
