@@ -38,9 +38,11 @@ if ! "$coda" --version >/dev/null 2>&1 || [[ ! -f build-gpu/lib/libcoda.so ]]; t
 fi
 "$coda" info
 commit=$("$coda" --version | grep -o '[0-9a-f]\{12\}[-a-z]*')
-if [[ $commit == *-dirty || -n $(git status --porcelain --untracked-files=no 2>/dev/null) ]]; then
-  echo "warning: this tree or what $coda was built from has changes that no commit has:" \
-    "results can be measured again from none, and will be shown as \"with changes\""
+if [[ $commit == *-dirty ]]; then
+  echo "warning: $coda was built with changes that no commit has: page and tables will say so"
+elif [[ -n $(git status --porcelain --untracked-files=no 2>/dev/null) ]]; then
+  echo "warning: this tree has changes that no commit has, and $coda was built without: the" \
+    "results will name $commit alone"
 fi
 
 # cuBLAS of the toolkit, or of PyTorch's wheels.
