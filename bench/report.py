@@ -9,22 +9,24 @@ Every figure comes from the files; what was not measured is left out with a note
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from page.calls import decode_section, overhead_section
-from page.comparison import Maker, Picture, Section
+from page.comparison import Comparison, Maker, Picture, Section
 from page.html import page
+from page.loss import cross_entropy_section
 from page.sections import (
-    cross_entropy_section,
     kernels_section,
     layer_section,
     operations_section,
     peers_section,
+    programs_section,
     ratio,
     rows_section,
 )
 from page.steps import cpu_operations_section, model_section, train_section
-from page.svg import Heading, ratio_chart
+from page.svg import Heading, Ratio, ratio_chart
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTIONS: dict[str, Maker] = {
@@ -36,6 +38,7 @@ SECTIONS: dict[str, Maker] = {
     "cross_entropy_h200": cross_entropy_section,
     "h200": kernels_section,
     "rows_h200": rows_section,
+    "programs_h200": programs_section,
     "decode_h200": decode_section,
     "overhead_h200": overhead_section,
     "model_cpu": model_section,
@@ -48,19 +51,32 @@ SECTIONS: dict[str, Maker] = {
 }
 
 
-def overview_of(place: str, sections: list[Section]) -> list[Picture]:
-    """What all sections of a place say in one line per peer; nothing where there is none."""
-    rows, last = [], None
-    for comparison in (one for section in sections for one in section.headlines):
-        if comparison.what != last:
-            rows.append(Heading(comparison.what))
-            last = comparison.what
-        rows.append(ratio(comparison, f"over {comparison.peer}"))
-    if not rows:
-        return []
-    title = f"coda over its peers, {place}"
-    chart = ratio_chart(title, "times faster, or less memory; to the left of 1: slower", rows)
-    return [Picture(f"overview_{place.lower()}", chart, f"{title}: speed over each of them")]
+def overview_rows(listed: list[Comparison]) -> list[Heading | Ratio]:
+    rows: list[Heading | Ratio] = []
+    for what in dict.fromkeys(one.what for one in listed):
+        rows.append(Heading(what))
+        rows += [ratio(one, f"over {one.peer}") for one in listed if one.what == what]
+    return rows
+
+
+def overviews_of(place: str, sections: list[Section]) -> list[Picture]:
+    """What all sections of a place say in one line per peer: speed, and memory where they have it.
+    Apart, because memory differs by more."""
+    listed = [one for section in sections for one in section.headlines]
+    name, pictures = f"overview_{place.lower()}", []
+    speed = overview_rows([one for one in listed if not one.memory])
+    if speed:
+        title = f"coda over its peers, {place}: speed"
+        chart = ratio_chart(title, "the peer's time over coda's; left of 1 coda is slower", speed)
+        pictures.append(Picture(name, chart, f"{title} over each of them"))
+    memory = overview_rows([one for one in listed if one.memory])
+    if memory:
+        title = f"coda over its peers, {place}: memory"
+        chart = ratio_chart(
+            title, "the peer's bytes over coda's; left of 1 coda takes more", memory
+        )
+        pictures.append(Picture(f"{name}_memory", chart, f"{title} beside each of them"))
+    return pictures
 
 
 def files_of(results: Path) -> dict[str, str]:
@@ -73,8 +89,9 @@ def files_of(results: Path) -> dict[str, str]:
             absent.append(path.name)
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
-        places["H200" if "h200" in name else "CPU"].append(make(document, path.name))
-    overviews = [one for item in places.items() for one in overview_of(*item)]
+        place = "H200" if "h200" in name else "CPU"
+        places[place].append(replace(make(document, path.name), place=place))
+    overviews = [one for item in places.items() for one in overviews_of(*item)]
     sections = [section for listed in places.values() for section in listed]
     pictures = overviews + [one for section in sections for one in section.pictures]
     files = {f"{one.name}.svg": one.svg for one in pictures}

@@ -1,7 +1,7 @@
 """What the page is made of: comparisons of coda with a peer, and sections that show them."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from table_text import CHANGED, commit_text, geometric_mean
@@ -12,6 +12,7 @@ FIRST = ("torch.compile", "eager PyTorch", "Liger", "quack", "FlashInfer")
 LESS_WORK = (
     "cuBLAS, bare GEMM",
     "its GEMMs alone",
+    "its GEMMs and attention alone",
     "cuBLASLt, best of nine",
     "cublasGemmEx",
     "a copy of as many bytes",
@@ -35,6 +36,7 @@ class Comparison:
     group: str = ""  # of cases, where a section has several
     ratios: dict[str, float] = field(default_factory=dict)
     zeros: dict[str, float] = field(default_factory=dict)  # where A is all zero: a higher clock
+    memory: bool = False
 
     @property
     def name(self) -> str:
@@ -65,25 +67,27 @@ class Comparison:
         return max(self.ratios.items(), key=lambda item: item[1])
 
     @property
-    def lowest(self) -> float:
+    def lowest(self) -> tuple[str, float]:
         """Of all cases and both kinds of data."""
-        return min([*self.ratios.values(), *self.zeros.values()])
+        zeros = {f"{case}, zeros": ratio for case, ratio in self.zeros.items()}
+        return min((self.ratios | zeros).items(), key=lambda item: item[1])
 
 
 def slower(comparison: Comparison) -> bool:
     """Whether some figure of it, as the page prints it, is below 1."""
-    return round(comparison.lowest, 2) < 1
+    return round(comparison.lowest[1], 2) < 1
 
 
 class Comparisons:
     """Collects figures; a comparison is made where the first one of it arrives."""
 
-    def __init__(self):
+    def __init__(self, memory: bool = False):
         self.listed: dict[tuple[str, ...], Comparison] = {}
+        self.memory = memory
 
     def add(self, key: tuple[str, ...], case: str, regime: str, theirs: float, ours: float):
         """key: what, peer and, where there are several, the group of cases."""
-        one = self.listed.setdefault(key, Comparison(*key))
+        one = self.listed.setdefault(key, Comparison(*key, memory=self.memory))
         one.of(regime)[case] = theirs / ours
 
     def over(self, peer: str) -> list[Comparison]:
@@ -98,9 +102,9 @@ class Comparisons:
         return list(self.listed.values())
 
 
-def together(what: str, peer: str, parts: Iterable[Comparison]) -> Comparison:
+def together(what: str, peer: str, parts: list[Comparison]) -> Comparison:
     """One comparison of the cases of many."""
-    result = Comparison(what, peer)
+    result = Comparison(what, peer, memory=all(part.memory for part in parts))
     for part in parts:
         for regime in ("random", "zeros"):
             named = {f"{part.name}, {case}": ratio for case, ratio in part.of(regime).items()}
@@ -133,6 +137,7 @@ class Section:
     source: str
     comparisons: list[Comparison]
     headlines: list[Comparison]
+    place: str = ""  # H200 or CPU
 
     @property
     def changed(self) -> bool:

@@ -15,10 +15,10 @@ body { margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
 main { max-width: 1200px; margin: 0 auto; padding: 1.5rem 1rem 4rem }
 h1 { margin: 0 0 .5rem } h2 { margin: 2.5rem 0 .25rem } a { color: var(--ahead) }
-nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 1rem 0 }
-.pictures { display: grid; gap: 1rem; margin: 1rem 0; align-items: start;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 480px), 1fr)) }
-img { width: 100%; max-width: 720px; height: auto; display: block }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: .5rem 0 }
+.pictures { columns: 2 480px; gap: 1rem; margin: 1rem 0 }
+img { width: 100%; max-width: 720px; height: auto; display: block; break-inside: avoid;
+  margin-bottom: 1rem }
 .source { color: var(--faint); font-size: .85rem; overflow-wrap: anywhere }
 .note { border: 1px dashed var(--line); border-radius: 8px; padding: .5rem 1rem }
 .behind { color: var(--behind); font-weight: 600 }
@@ -27,8 +27,10 @@ details { margin: .5rem 0 } summary { cursor: pointer; color: var(--ahead) }
   border-radius: 8px; margin: .5rem 0 }
 table { border-collapse: collapse; font-size: .85rem; white-space: nowrap; width: 100% }
 th, td { padding: .2rem .5rem; text-align: left; border-bottom: 1px solid var(--line) }
+td:not(.figure) { white-space: normal; min-width: 7rem }
 .figure { text-align: right; font-variant-numeric: tabular-nums }
 """
+BEHIND = "Where coda is behind"
 
 
 def table(one: Table) -> str:
@@ -79,7 +81,7 @@ def changed(sections: list[Section]) -> str:
 def behind_table(caption: str, listed: list[tuple[Section, Comparison]]) -> Table:
     rows = []
     for one, comparison in listed:
-        case, value = comparison.worst
+        case, value = comparison.lowest
         zeros = "" if comparison.zeros_mean is None else figure(comparison.zeros_mean)
         row = [one.title, comparison.name, comparison.peer, figure(comparison.mean)]
         rows.append([*row, zeros, figure(value), case])
@@ -97,33 +99,63 @@ def behind(sections: list[Section]) -> str:
     total = sum(len(one.comparisons) for one in sections)
     slow = sum(round(found.mean, 2) < 1 for _, found in peers)
     text = (
-        f"Of {total} comparisons on this page, coda is behind a peer that does the same work in "
-        f"{slow} on average, and in {len(peers)} at some shape or with all-zero data:"
+        f"In {slow} of {total} comparisons on this page coda is slower than a peer that does the "
+        f"same work, or takes more memory, on average; in {len(peers)} at some shape or with "
+        "all-zero data. “worst” is of all shapes and both kinds of data."
     )
     more = (
         f"In {len(bounds)} more it is behind something that does less work: a GEMM without its "
-        "epilogue, or a copy. Below 1, that is what the epilogue costs."
+        "epilogue, or a copy. How far below 1 is what the rest costs."
     )
     return (
-        f'<section id="behind">\n<h2>Where coda is slower</h2>\n<p>{text}</p>\n'
+        f'<section id="behind">\n<h2>{BEHIND}</h2>\n<p>{text}</p>\n'
         f"{table(behind_table('', peers)) if peers else ''}<p>{more}</p>\n"
-        f"{folded(behind_table('Those', bounds)) if bounds else ''}</section>\n"
+        f"{folded(behind_table('List of these', bounds)) if bounds else ''}</section>\n"
     )
+
+
+HOW_TO_READ = """<section id="how">
+<h2>How to read it</h2>
+<ul>
+<li>A figure is the peer's time over coda's, or its bytes over coda's. At 1.10× the peer takes a
+tenth longer, or a tenth more memory. Blue: coda is ahead. Orange: it is behind. Grey: it is behind
+something that does less work, such as a GEMM without what coda's does behind it.</li>
+<li>Means are geometric, over shapes. Figures are for random data; with zeros (the ring) the input
+is 0, so that a GPU draws less power and runs at a higher clock. A step of training is limited by
+power, a short benchmark less so.</li>
+<li>Contenders of a figure ran in turns in one process. Figures of different files are of different
+machines or hours, and do not compare. docs/benchmarking.md has the rules.</li>
+<li>Peers: PyTorch, eager and by torch.compile; Liger and quack, libraries of fused kernels;
+“cuBLAS, bare GEMM” is torch.mm alone; “best of nine” the fastest of eight proposals of cuBLASLt
+and of cublasGemmEx, which is what torch.mm calls.</li>
+<li>M×N×K are rows of the input (tokens), columns of the result and the contraction; h is the hidden
+width, V the vocabulary. dX and “weight_grad” are the two GEMMs of a backward pass. “kept” stores
+the input times the norm's weight, “folded” has that weight multiplied into the GEMM's.</li>
+</ul>
+</section>
+"""
+
+
+def links_to(sections: list[Section], place: str) -> str:
+    of_place = [one for one in sections if one.place == place]
+    links = "\n".join(f'<a href="#{one.name}">{escape(one.title)}</a>' for one in of_place)
+    return f"<nav><strong>{place}</strong>\n{links}</nav>\n" if of_place else ""
 
 
 def page(overviews: list[Picture], sections: list[Section], absent: list[str]) -> str:
-    links = "".join(f'<a href="#{one.name}">{escape(one.title)}</a>\n' for one in sections)
+    links = "".join(links_to(sections, place) for place in ("H200", "CPU"))
     top = f'<div class="pictures">\n{"".join(map(picture, overviews))}</div>\n'
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>coda: benchmarks</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         "<h1>coda: benchmarks</h1>\n"
-        "<p>Speed of coda over its peers: the peer's time over coda's. Contenders of a figure ran "
-        "in turns in one process (docs/benchmarking.md says how); figures of different files come "
-        "from different machines or hours and do not compare. Everything here is made from "
+        "<p>coda runs the parts of a Transformer around its GEMMs inside of them. This page has "
+        "its speed and memory beside others, where it is behind too, made from the files in "
         "bench/results by <code>make report</code>.</p>\n"
-        f"{top}{missing(absent)}{changed(sections)}"
-        f'<nav>\n<a href="#behind">Where coda is slower</a>\n{links}</nav>\n'
-        f"{behind(sections)}{''.join(map(section, sections))}</main>\n</body>\n</html>\n"
+        f"{top}<nav>\n"
+        f'<a href="#how">How to read it</a>\n<a href="#behind">{BEHIND}</a></nav>\n'
+        f"{links}{missing(absent)}{changed(sections)}"
+        f"{HOW_TO_READ}{behind(sections)}{''.join(map(section, sections))}"
+        "</main>\n</body>\n</html>\n"
     )

@@ -28,7 +28,8 @@ def peer(name: str) -> str:
 def ratio(comparison: Comparison, label: str = "") -> Ratio:
     low, high = comparison.worst[1], comparison.best[1]
     label = label or comparison.what
-    return Ratio(label, comparison.mean, low, high, comparison.zeros_mean)
+    bound = not comparison.same_work
+    return Ratio(label, comparison.mean, low, high, comparison.zeros_mean, bound)
 
 
 def grouped(comparisons: Comparisons) -> list[Heading | Ratio]:
@@ -61,8 +62,8 @@ SETS = {"layer": "a layer's shapes", "square": "N = K = h", "chain": AFTER_NORM}
 
 def operation_text(result: dict) -> str:
     """Operation and what its variant says beside the usual type."""
-    form = result["variant"].replace("bf16", "").strip("-")
-    return f"{result['operation']} {form}".strip()
+    forms = [part for part in result["variant"].split("-") if part != "bf16"]
+    return " ".join([result["operation"], *forms])
 
 
 def operations_section(document: dict, file: str) -> Section:
@@ -103,7 +104,7 @@ def of_operations(document: dict, file: str, name: str, what: str, text: str) ->
     way = "torch.ops.coda" if "coda operator" in names else "the C interface"
     return Section(
         name,
-        f"{what}, on an H200",
+        f"{what} on an H200",
         f"{text} coda ran through {way}.",
         pictures,
         [comparison_table(found.all()), Table("Times", [*head, "TFLOP/s", "MHz", "W"], rows, 5)],
@@ -119,7 +120,7 @@ def readings(result: dict) -> list[str]:
 
 
 def layer_section(document: dict, file: str) -> Section:
-    found, peaks, rows, memory = Comparisons(), Comparisons(), [], []
+    found, peaks, rows, memory = Comparisons(), Comparisons(memory=True), [], []
     gpu = document["gpu"] is not None
     for r in document["results"]:
         own = "coda package" if "coda package" in r["ms"] else "coda kept"
@@ -165,61 +166,8 @@ def layer_section(document: dict, file: str) -> Section:
         [comparison_table(found.all() + peaks.all()), Table("Times", head, rows, 3)],
         source_of(document, file),
         found.all() + peaks.all(),
-        [replace(one, what="Layer without attention") for one in whole],
-    )
-
-
-def cross_entropy_section(document: dict, file: str) -> Section:
-    """coda's way for training: gradients made in the forward, with fp32 dW."""
-    found, rows, memory = Comparisons(), [], []
-    for r in document["results"]:
-        ours_name = "coda package" if "coda package" in r["ms"] else "coda, with gradients"
-        totals = {name: sum(phases.values()) for name, phases in r["ms"].items()}
-        case = f"h = {r['hidden']}, V = {r['vocabulary']}"
-        for name, total in totals.items():
-            if not name.startswith("coda"):
-                key = "loss and gradients", name
-                found.add(key, case, r["regime"], total, totals[ours_name])
-            peak = r["peak_bytes"][name] / GIB
-            row = [str(r["hidden"]), str(r["vocabulary"]), r["regime"], name]
-            rows.append([*row, f"{total:.2f}", f"{peak:.2f}", *readings(r)])
-    largest = max(document["results"], key=lambda r: (r["vocabulary"], r["hidden"]))
-    for name, peak in largest["peak_bytes"].items():
-        memory.append(Amount(name, peak, f"{peak / GIB:.2f} GiB", name.startswith("coda")))
-    by_shape = [
-        Comparison(case, one.peer, "", {case: value}, {case: one.zeros[case]} if one.zeros else {})
-        for one in found.all()
-        for case, value in one.ratios.items()
-    ]
-    shapes: list[Heading | Ratio] = []
-    for name in found.peers():
-        listed = [ratio(one) for one in by_shape if one.peer == name]
-        shapes += [Heading(f"over {name}"), *listed]
-    title = "A head: logits, loss and both gradients"
-    what = f"{largest['tokens']} tokens, h = {largest['hidden']}, V = {largest['vocabulary']}"
-    pictures = [
-        Picture(
-            "cross_entropy",
-            ratio_chart(title, "16384 tokens, bf16; dW in fp32 by coda", shapes),
-            "Cross-entropy: speed over each peer",
-        ),
-        Picture(
-            "cross_entropy_memory",
-            amount_chart("Memory of the head", f"{what}; with gradients", memory),
-            "Cross-entropy: memory of each way",
-        ),
-    ]
-    head = ["h", "V", "data", "contender", "ms", "GiB", "MHz", "W"]
-    return Section(
-        "cross_entropy",
-        "Cross-entropy on an H200",
-        "Logits of all tokens and the whole vocabulary never exist in coda's ways for training. "
-        "The peers' weight gradient is bf16, coda's is fp32.",
-        pictures,
-        [comparison_table(by_shape), Table("Times and memory", head, rows, 4)],
-        source_of(document, file),
-        by_shape,
-        headlines("Cross-entropy, loss and gradients", found),
+        [replace(one, what="Layer without attention") for one in whole]
+        + headlines("Layer without attention", peaks),
     )
 
 
@@ -267,12 +215,42 @@ def rows_section(document: dict, file: str) -> Section:
     return Section(
         "rows",
         title,
-        "Operations without a GEMM, beside a copy of as many bytes as they have to move. Those "
-        "that add up or scatter cannot reach 1.",
+        "Operations without a GEMM, beside a copy that reads and writes as many bytes together as "
+        "they have to: the share of that bandwidth. It can be above 1 where most of the bytes are "
+        "read, and clip_factor has next to none.",
         [Picture("rows", chart, title)],
         [
             comparison_table(found.all()),
             Table("Times", ["operation", "variant", "M×N×K", "ms", "copy ms", "GB/s"], rows, 3),
+        ],
+        source_of(document, file),
+        found.all(),
+        [],
+    )
+
+
+def programs_section(document: dict, file: str) -> Section:
+    """What `coda bench linear examples/programs --backend cuda` wrote."""
+    found, rows = Comparisons(), []
+    taken = [r for r in document["results"] if r["chosen"] and r["layout"] == "forward"]
+    plain = {r["regime"]: r["ms"] for r in taken if r["operation"] == "linear"}
+    for r in taken:
+        shape, regime = shape_text(r), r["regime"]
+        if r["operation"] != "linear":
+            key = r["operation"], "coda's plain GEMM"
+            found.add(key, shape, regime, plain[regime], r["ms"])
+        rows.append([r["operation"], shape, regime, r["config"], f"{r['ms']:.3f}", *readings(r)])
+    title = "Programs of one's own on an H200"
+    chart = ratio_chart(title, "speed over coda's plain GEMM, bf16", list(map(ratio, found.all())))
+    return Section(
+        "programs",
+        title,
+        "The epilogues of examples/programs, as one writes them, beside linear on the same "
+        "operands: how far a bar is below 1 is what the epilogue costs.",
+        [Picture("programs", chart, title)],
+        [
+            comparison_table(found.all()),
+            Table("Times", ["program", "M×N×K", "data", "kernel", "ms", "MHz", "W"], rows, 4),
         ],
         source_of(document, file),
         found.all(),

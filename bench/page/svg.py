@@ -10,17 +10,18 @@ from html import escape
 
 WIDTH = 560
 RIGHT = 486  # end of the bars
-LETTER, LINE, TOP = 7.3, 23, 62
+LETTER, LINE, TOP = 7.8, 23, 62
 STYLE = """<style>
 .card { fill: #ffffff; stroke: #d0d7de } .ink { fill: #1f2328 } .faint { fill: #59636e }
 .grid { stroke: #e4e8ed } .one { stroke: #59636e } .span { stroke: #1f2328 }
 .ahead { fill: #2f6fc4 } .behind { fill: #d9480f } .other { fill: #aab4bf }
 .ring { fill: #ffffff; stroke: #1f2328 }
+.head { fill: #1f2328; stroke: #ffffff; stroke-width: 4px; paint-order: stroke }
 @media (prefers-color-scheme: dark) {
 .card { fill: #161b22; stroke: #3d444d } .ink { fill: #e6edf3 } .faint { fill: #9ba5b0 }
 .grid { stroke: #2a313a } .one { stroke: #9ba5b0 } .span { stroke: #e6edf3 }
 .ahead { fill: #4c8fe6 } .behind { fill: #f2793f } .other { fill: #5b6672 }
-.ring { fill: #161b22; stroke: #e6edf3 } }
+.ring { fill: #161b22; stroke: #e6edf3 } .head { fill: #e6edf3; stroke: #161b22 } }
 </style>
 """
 
@@ -32,13 +33,19 @@ class Heading:
 
 @dataclass
 class Ratio:
-    """A bar from 1; low and high: of single cases; ring: of another kind of data."""
+    """A bar from 1; low and high: of single cases; ring: of another kind of data; bound: beside
+    something that does less work."""
 
     label: str
     value: float
     low: float
     high: float
     ring: float | None = None
+    bound: bool = False
+
+    @property
+    def ahead(self) -> bool:
+        return round(self.value, 2) >= 1
 
 
 @dataclass
@@ -79,7 +86,8 @@ def card(title: str, subtitle: str, height: float, body: str) -> str:
 
 
 def heading(y: float, text: str) -> str:
-    return text_at(18, y + 16, text, "ink", ' font-weight="600"')
+    """The card's colour around it keeps lines of the grid out of its letters."""
+    return text_at(18, y + 16, text, "head", ' font-weight="600"')
 
 
 def start_of_bars(rows: list) -> float:
@@ -117,9 +125,9 @@ class RatioScale:
 
 def ratio_row(scale: RatioScale, y: float, row: Ratio) -> str:
     one, end = scale.x(1), scale.x(row.value)
-    ahead = round(row.value, 2) >= 1
+    behind = "other" if row.bound else "behind"
     parts = text_at(scale.left - 10, y + 16, row.label, "ink", ' text-anchor="end"')
-    parts += bar(min(one, end), y + 5, abs(end - one), "ahead" if ahead else "behind")
+    parts += bar(min(one, end), y + 5, abs(end - one), "ahead" if row.ahead else behind)
     if row.low < row.high:
         parts += line(f"M{scale.x(row.low):.1f} {y + 11.5}H{scale.x(row.high):.1f}", "span", 1.5)
     if row.ring is not None:
@@ -150,11 +158,13 @@ def ratio_chart(title: str, subtitle: str, rows: list[Heading | Ratio]) -> str:
         legend.append("bar: geometric mean; line: worst to best case")
     if any(row.ring is not None for row in ratios):
         legend.append("ring: mean where A is all zero")
+    if any(row.bound and not row.ahead for row in ratios):
+        legend.append("grey: behind something that does less work")
     height = bottom + 28
     for text in legend:
         body += text_at(18, height + 10, text, "faint", ' font-size="12"')
         height += 18
-    return card(title, subtitle, height, body)
+    return card(title, subtitle, height + 6, body)
 
 
 def amount_chart(title: str, subtitle: str, rows: list[Heading | Amount]) -> str:

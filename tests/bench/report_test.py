@@ -1,7 +1,7 @@
 """bench/report.py: figures come from the files, what is missing is left out, stale pages are seen.
 
-All documents below have coda at 1 and every peer at FACTOR: whatever the page compares must then
-read FACTOR, and nothing else.
+All documents of report_documents.py have coda at 1 and every peer at FACTOR: whatever the page
+compares must then read FACTOR, and nothing else.
 """
 
 import json
@@ -12,109 +12,10 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from report_documents import GIB, documents
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPT = ROOT / "bench" / "report.py"
-GIB = 2**30
-
-HEAD = {"commit": "abc123", "date": "2026-01-31", "machine": "a processor", "gpu": "a GPU"}
-CPU = {**HEAD, "gpu": None, "torch": "7.8.9"}
-MEASURED = {"rounds": 20, "clock_mhz": 1234.0, "power_w": 567.0}
-REGIMES = ("random", "zeros")
-PHASES = ("inference", "forward", "backward", "forward+backward")
-
-
-def operations(factor: float) -> dict:
-    ms = {
-        "coda": 7.0,
-        "coda operator": 1.0,
-        "torch.mm": factor,
-        "torch.compile": factor,
-        "quack": factor,
-    }
-    sizes = {"M": 64, "N": 32, "K": 16, "tflops": 1.0}
-    names = {"name": "F2", "operation": "linear_swiglu", "variant": "bf16"}
-    results = [
-        {"set": name, **names, **sizes, **MEASURED, "regime": regime, "ms": ms}
-        for name in ("layer", "square", "chain")
-        for regime in REGIMES
-    ]
-    return {**HEAD, "kind": "operations", "results": results}
-
-
-def layer(factor: float, gpu: bool = True) -> dict:
-    times = {"coda kept": 9.0, "coda package": 1.0, "torch.compile": factor, "GEMMs": factor}
-    ms = {name: dict.fromkeys(PHASES, value) for name, value in times.items()}
-    del ms["GEMMs"]["inference"]
-    peaks = {"torch.compile": factor * GIB, "coda kept": 9 * GIB, "coda package": GIB}
-    facts = {"hidden": 64, "tokens": 16, **MEASURED, "ms": ms, "peak_bytes": peaks if gpu else None}
-    regimes = REGIMES if gpu else REGIMES[:1]
-    results = [{**facts, "regime": regime} for regime in regimes]
-    return {**(HEAD if gpu else CPU), "kind": "layer", "results": results}
-
-
-def cross_entropy(factor: float) -> dict:
-    halves = {"forward": factor / 2, "backward": factor / 2}
-    ms = {"coda, with gradients": {"step": 1.0}, "torch.compile": halves, "Liger": halves}
-    peaks = dict.fromkeys(ms, GIB)
-    facts = {"hidden": 64, "vocabulary": 100, "tokens": 16, "ms": ms, "peak_bytes": peaks}
-    results = [{**facts, **MEASURED, "regime": regime} for regime in REGIMES]
-    return {**HEAD, "kind": "cross_entropy", "results": results}
-
-
-def bench(operation: str, baseline: str, factor: float, gpu: bool) -> dict:
-    facts = {"operation": operation, "variant": "bf16", "ports": [], "layout": "forward"}
-    facts |= {"M": 64, "N": 32, "K": 16, "config": "some", "chosen": True, "tflops": 1.0, "ms": 1.0}
-    facts |= {"baseline": baseline, "baseline_ms": factor, "usual_ms": factor, "gb_per_s": 1.0}
-    unused = {**facts, "chosen": False, "ms": 99.0}
-    kept = [facts, unused] if gpu and baseline == "cublas" else [facts]
-    results = [{**one, **MEASURED, "regime": "random"} for one in kept]
-    return {**(HEAD if gpu else CPU), "results": results}
-
-
-def steps(factor: float, ours: str, gpu: bool) -> dict:
-    facts = {"model": "tiny", "batch": 2, "sequence": 8, **MEASURED}
-    results = []
-    for regime in REGIMES:
-        for name, time in ((ours, 1.0), ("compile", factor), ("Liger", factor)):
-            one = {**facts, "contender": name, "regime": regime, "first_step_s": time}
-            one |= {"forward_backward_ms": time, "step_ms": time, "tokens_per_second": 16 / time}
-            results.append({**one, "peak_over_weights_bytes": time * GIB})
-    return {**(HEAD if gpu else CPU), "ours": ours, "results": results}
-
-
-def overhead(gpu: bool) -> dict:
-    times = {"operator": 4.25, "recorded": 8.5, "kernel": 3.0}
-    results = [{"operator": "linear", "microseconds": times}]
-    return {**(HEAD if gpu else CPU), "kind": "overhead", "results": results}
-
-
-def decode(factor: float, gpu: bool) -> dict:
-    facts = {"hidden": 64, "dtype": "bf16", "cached": 8, **MEASURED}
-    ms = {"stock": factor, "patched": 1.0, "default": 1.0}
-    results = [{**facts, "tokens": tokens, "ms": dict(ms)} for tokens in (1, 2)]
-    return {**(HEAD if gpu else CPU), "kind": "decode", "results": results}
-
-
-def documents(factor: float) -> dict[str, dict]:
-    return {
-        "model_h200": steps(factor, "coda, compiled", True),
-        "train_h200": steps(factor, "coda", True),
-        "layer_h200": layer(factor),
-        "operations_h200": operations(factor),
-        "peers_h200": operations(factor),
-        "cross_entropy_h200": cross_entropy(factor),
-        "h200": bench("linear", "cublas", factor, True),
-        "rows_h200": bench("adamw", "copy", factor, True),
-        "model_cpu": steps(factor, "coda", False),
-        "train_cpu": steps(factor, "coda", False),
-        "layer_cpu": layer(factor, gpu=False),
-        "torch_cpu": bench("linear", "torch.mm", factor, False),
-        "cpu": bench("linear", "openblas", factor, False),
-        "decode_h200": decode(factor, True),
-        "decode_cpu": decode(factor, False),
-        "overhead_h200": overhead(True),
-        "overhead_cpu": overhead(False),
-    }
 
 
 def report(*arguments) -> subprocess.CompletedProcess:
@@ -144,13 +45,18 @@ def figures(files: dict[str, str]) -> set[str]:
     return found
 
 
+def behind_of(page: str) -> str:
+    start = page.index('id="behind"')
+    return page[start : page.index("</section>", start)]
+
+
 def check_figures(folder: Path) -> None:
     for factor, expected in ((1.0, "1.00×"), (2.0, "2.00×"), (0.5, "0.50×")):
         files = make(folder, documents(factor))
         assert figures(files) == {expected}, (factor, figures(files))
         page = files["index.html"]
         assert "left out here" not in page
-        behind = page[page.index('id="behind"') : page.index("</section>")]
+        behind = behind_of(page)
         assert ("0.50×" in behind) == (factor == 0.5), behind
         if factor == 0.5:  # a kernel that is a plain GEMM, and an operation with an epilogue
             peers, bounds = behind.split("does less work")
@@ -178,8 +84,43 @@ def check_few_tokens(folder: Path) -> None:
     assert "in every case from 2 tokens on" in files["index.html"]
     some["decode_cpu"]["results"][1]["ms"]["default"] = 4.0
     page = make(folder, some)["index.html"]
-    behind = page[page.index('id="behind"') : page.index("</section>")]
+    behind = behind_of(page)
     assert "<td>2 tokens</td><td>the stock model</td>" in behind, behind
+
+
+def check_zeros(folder: Path) -> None:
+    """What is behind with all-zero data alone is listed with the figure that says so."""
+    some = documents(1.0)
+    some["train_h200"]["results"][4]["step_ms"] = 0.25
+    assert some["train_h200"]["results"][4]["regime"] == "zeros"
+    behind = behind_of(make(folder, some)["index.html"])
+    assert behind.count("<tr>") == 2, behind
+    assert '>0.25×</td><td class="figure">2×8 tokens, zeros</td>' in behind, behind
+
+
+def check_memory(folder: Path) -> None:
+    """Memory is compared, and where coda takes more, it says so."""
+    some = documents(1.0)
+    for r in some["cross_entropy_h200"]["results"]:
+        r["peak_bytes"]["Liger"] = GIB / 4
+    files = make(folder, some)
+    behind = behind_of(files["index.html"])
+    assert "<td>memory of the head</td><td>Liger</td>" in behind and "0.25×" in behind, behind
+    assert "0.25×" in files["overview_h200_memory.svg"]
+    assert "0.25×" not in files["overview_h200.svg"], "memory among the speeds"
+
+
+def check_bounds(folder: Path) -> None:
+    """A bar is grey where the other does less work, and orange where it does the same."""
+    some = documents(1.0)
+    for r in some["h200"]["results"]:
+        r |= {"operation": "linear_swiglu", "baseline_ms": 0.5, "usual_ms": 0.5}
+    some["torch_cpu"]["results"][0]["baseline_ms"] = 0.5
+    files = make(folder, some)
+    kinds = {name: re.findall(r'<rect[^>]*rx="2" class="(\w+)"', files[name]) for name in files}
+    assert kinds["kernels.svg"] == ["other"] * 2, kinds["kernels.svg"]
+    assert kinds["torch_cpu.svg"] == ["behind"], kinds["torch_cpu.svg"]
+    assert "grey: behind" in files["kernels.svg"] and "grey" not in files["torch_cpu.svg"]
 
 
 def check_sources(folder: Path) -> None:
@@ -258,6 +199,9 @@ def main() -> int:
         folder = Path(name)
         check_figures(folder)
         check_few_tokens(folder)
+        check_zeros(folder)
+        check_memory(folder)
+        check_bounds(folder)
         check_sources(folder)
         check_one_figure(folder)
         check_form(make(folder, documents(1.0)))
