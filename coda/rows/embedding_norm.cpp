@@ -17,10 +17,7 @@ void gather(const EmbeddingNormArguments& a, int threads) {
     const auto token = static_cast<int64_t>(data_of<const Token>(a.tokens)[m]);
     const T* const from = data_of<const T>(a.table) + token * a.table.ld;
     Out* const out = data_of<Out>(a.out) + m * a.out.ld;
-    const NormRow<T> row{data_of<const T>(a.gamma),
-                         a.scaled ? data_of<T>(a.scaled) + m * a.scaled->ld : nullptr,
-                         data_of<float>(a.squares) + m, a.squares.ld};
-    norm_row(row, a.table.columns, [&](int64_t j) {
+    norm_row(norm_row_of<T>(m, a.gamma, a.scaled, a.squares), a.table.columns, [&](int64_t j) {
       const float x = to_float(from[j]);
       out[j] = from_float<Out>(x);
       return x;
@@ -51,14 +48,9 @@ namespace coda::cpu {
 void embedding_norm(const row::EmbeddingNormArguments& arguments, int asked_threads) {
   row::validate(arguments);
   const int threads = row::thread_count(row::kName, asked_threads);
-  row::with_element(arguments.table.dtype, [&]<class T>() {
-    row::with_integer(arguments.tokens.dtype, [&]<class Token>() {
-      if (arguments.out.dtype == arguments.table.dtype) {
-        row::gather<T, T, Token>(arguments, threads);
-      } else {
-        row::gather<T, float, Token>(arguments, threads);
-      }
-    });
+  row::with_stream(arguments.table.dtype, arguments.out.dtype, [&]<class T, class Out>() {
+    row::with_integer(arguments.tokens.dtype,
+                      [&]<class Token>() { row::gather<T, Out, Token>(arguments, threads); });
   });
 }
 

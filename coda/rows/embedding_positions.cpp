@@ -46,14 +46,9 @@ namespace coda::cpu {
 void embedding_positions(const row::EmbeddingPositionsArguments& arguments, int asked_threads) {
   row::validate(arguments);
   const int threads = row::thread_count(row::kName, asked_threads);
-  row::with_element(arguments.table.dtype, [&]<class T>() {
-    row::with_integer(arguments.tokens.dtype, [&]<class Token>() {
-      if (arguments.out.dtype == arguments.table.dtype) {
-        row::gather<T, T, Token>(arguments, threads);
-      } else {
-        row::gather<T, float, Token>(arguments, threads);
-      }
-    });
+  row::with_stream(arguments.table.dtype, arguments.out.dtype, [&]<class T, class Out>() {
+    row::with_integer(arguments.tokens.dtype,
+                      [&]<class Token>() { row::gather<T, Out, Token>(arguments, threads); });
   });
 }
 

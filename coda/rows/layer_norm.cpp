@@ -36,11 +36,7 @@ ProgramView validate(const LayerNormArguments& a) {
   const int64_t M = a.x.rows, h = a.x.columns;
   TensorCheck check(kName);
   check.replaceable_input("x", a.x, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
-  if (a.x.dtype == DType::kFp32) {
-    check.input("gamma", a.gamma, {1, h}, {DType::kFp32, DType::kBf16});
-  } else {
-    check.input("gamma", a.gamma, {1, h}, {a.x.dtype});
-  }
+  check.norm_weight("gamma", a.gamma, a.x);
   check.input("beta", a.beta, {1, h}, {a.gamma.dtype});
   check.not_negative("epsilon", a.epsilon);
   check.output("out", a.out, {M, h}, {a.gamma.dtype});
@@ -55,13 +51,8 @@ namespace coda::cpu {
 void layer_norm(const row::LayerNormArguments& arguments, int asked_threads) {
   row::validate(arguments);
   const int threads = row::thread_count(row::kName, asked_threads);
-  row::with_element(arguments.x.dtype, [&]<class X>() {
-    if (arguments.gamma.dtype != arguments.x.dtype) {
-      row::normalise<X, bf16>(arguments, threads);
-    } else {
-      row::normalise<X, X>(arguments, threads);
-    }
-  });
+  row::with_norm_weight(arguments.x.dtype, arguments.gamma.dtype,
+                        [&]<class X, class T>() { row::normalise<X, T>(arguments, threads); });
 }
 
 }  // namespace coda::cpu

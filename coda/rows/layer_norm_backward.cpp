@@ -103,13 +103,8 @@ namespace coda::cpu {
 void layer_norm_backward(const row::LayerNormBackwardArguments& arguments, int asked_threads) {
   row::validate(arguments);
   const int threads = row::thread_count(row::kName, asked_threads);
-  row::with_element(arguments.dy.dtype, [&]<class T>() {
-    if (arguments.x.dtype == arguments.dy.dtype) {
-      row::run<T, T>(arguments, threads);
-    } else {
-      row::run<T, float>(arguments, threads);
-    }
-  });
+  row::with_stream(arguments.dy.dtype, arguments.x.dtype,
+                   [&]<class T, class Stream>() { row::run<T, Stream>(arguments, threads); });
 }
 
 }  // namespace coda::cpu

@@ -34,11 +34,7 @@ ProgramView validate(const LayerNormInputsArguments& a) {
   const int64_t M = a.x.rows, h = a.x.columns;
   TensorCheck check(kName);
   check.input("x", a.x, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
-  if (a.x.dtype == DType::kFp32) {
-    check.input("gamma", a.gamma, {1, h}, {DType::kFp32, DType::kBf16});
-  } else {
-    check.input("gamma", a.gamma, {1, h}, {a.x.dtype});
-  }
+  check.norm_weight("gamma", a.gamma, a.x);
   check.output("scaled", a.scaled, {M, h}, {a.gamma.dtype});
   check.states("moments", a.moments, {parts_of(h), M}, sizeof(MomentsState));
   return check.finish();
@@ -51,13 +47,8 @@ namespace coda::cpu {
 void layer_norm_inputs(const row::LayerNormInputsArguments& arguments, int asked_threads) {
   row::validate(arguments);
   const int threads = row::thread_count(row::kName, asked_threads);
-  row::with_element(arguments.x.dtype, [&]<class X>() {
-    if (arguments.gamma.dtype != arguments.x.dtype) {
-      row::read_rows<X, bf16>(arguments, threads);
-    } else {
-      row::read_rows<X, X>(arguments, threads);
-    }
-  });
+  row::with_norm_weight(arguments.x.dtype, arguments.gamma.dtype,
+                        [&]<class X, class T>() { row::read_rows<X, T>(arguments, threads); });
 }
 
 }  // namespace coda::cpu

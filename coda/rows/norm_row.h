@@ -3,8 +3,8 @@
 #pragma once
 #include <algorithm>
 
-#include "coda/program/problem.h"
 #include "coda/rows/lane_sum.h"
+#include "coda/rows/tensor_check.h"
 #include "coda/rows/widest.h"
 
 namespace coda::row {
@@ -17,6 +17,13 @@ struct NormRow {
   float* squares;  // parts stand squares_ld apart
   int64_t squares_ld;
 };
+
+template <class T>
+NormRow<T> norm_row_of(int64_t m, const std::optional<TensorView>& gamma,
+                       const std::optional<TensorView>& scaled, const TensorView& squares) {
+  return {data_of<const T>(gamma), scaled ? data_of<T>(scaled) + m * scaled->ld : nullptr,
+          data_of<float>(squares) + m, squares.ld};
+}
 
 // of(j): x_j as a float; read once per column.
 template <class T, class Of>

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "coda/core/error.h"
+#include "coda/program/check_view.h"
 #include "coda/program/operand.h"
 #include "coda/program/overlap.h"
 
@@ -50,23 +50,22 @@ void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
     fail(name, fmt::format("a leading dimension of at least {}", view.columns),
          fmt::format("{}", view.ld));
   }
-  if (!view.empty()) {
-    if (view.data == nullptr) fail(name, "data", "a null pointer");
-    const int64_t most = std::numeric_limits<int64_t>::max() / view.element_bytes / 2;
-    if (view.rows > 1 && view.ld > most / view.rows) {
-      fail(name, "a tensor that memory can hold", fmt::format("{} rows of {}", view.rows, view.ld));
-    }
-    if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(view.element_bytes) != 0) {
-      fail(name, fmt::format("data aligned to {} bytes", view.element_bytes),
-           fmt::format("address {}", view.data));
-    }
-  }
+  check_view(program_.name, name, view, view.element_bytes);
   PortView port;
   port.name = name;
   port.kind = kind;
   port.given = true;
   port.view[0] = view;
   program_.ports.push_back(std::move(port));
+}
+
+void TensorCheck::norm_weight(const char* name, const TensorView& view, const TensorView& x) {
+  const Extent extent{1, x.columns};
+  if (x.dtype == DType::kFp32) {
+    input(name, view, extent, {DType::kFp32, DType::kBf16});
+  } else {
+    input(name, view, extent, {x.dtype});
+  }
 }
 
 void TensorCheck::states(const char* name, const TensorView& view, Extent extent, int64_t bytes) {

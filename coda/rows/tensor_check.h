@@ -30,6 +30,8 @@ class TensorCheck {
               std::initializer_list<DType> types) {
     add(name, view, extent, types, PortKind::kStore);
   }
+  // Of a norm over the rows of x, one row: of x's type, or bf16 beside an fp32 x.
+  void norm_weight(const char* name, const TensorView& view, const TensorView& x);
   // Of a reduction's states, of so many bytes each.
   void states(const char* name, const TensorView& view, Extent extent, int64_t bytes);
   [[noreturn]] void fail(const char* name, const std::string& expected,
@@ -65,6 +67,22 @@ template <class F>
 void with_integer(DType type, F&& f) {
   if (type == DType::kInt32) return f.template operator()<int32_t>();
   return f.template operator()<int64_t>();
+}
+// <T, Stream> of a stream that has this type or fp32.
+template <class F>
+void with_stream(DType type, DType stream, F&& f) {
+  with_element(type, [&]<class T>() {
+    if (stream == type) return f.template operator()<T, T>();
+    f.template operator()<T, float>();
+  });
+}
+// <X, T> of a norm's weight that has x's type or bf16.
+template <class F>
+void with_norm_weight(DType x, DType weight, F&& f) {
+  with_element(x, [&]<class X>() {
+    if (weight == x) return f.template operator()<X, X>();
+    f.template operator()<X, bf16>();
+  });
 }
 
 template <class T>
