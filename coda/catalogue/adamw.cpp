@@ -34,10 +34,8 @@ struct Adamw {
             call.number("beta1"),    call.number("beta2"), call.number("epsilon"),
             call.number("decay", 0)};
   }
-  static void run_cpu(const row::AdamwArguments& a, int threads) { cpu::adamw(a, threads); }
-  static void run_cuda(const row::AdamwArguments& a, CUstream_st* stream) {
-    cuda::adamw(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::adamw(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::adamw(a, stream); }
 
   // lr, 1/(1−β1ᵗ), 1/(1−β2ᵗ), of the first steps and of late ones.
   static Values draw_rates(Random& random, double beta1, double beta2) {

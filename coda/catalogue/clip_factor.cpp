@@ -20,12 +20,8 @@ struct ClipFactor {
     return {call.tensor("squares"), call.tensor("norm"), call.tensor("factor"),
             call.number("max_norm", std::numeric_limits<double>::infinity())};
   }
-  static void run_cpu(const row::ClipFactorArguments& a, int threads) {
-    cpu::clip_factor(a, threads);
-  }
-  static void run_cuda(const row::ClipFactorArguments& a, CUstream_st* stream) {
-    cuda::clip_factor(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::clip_factor(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::clip_factor(a, stream); }
   static int64_t workspace_bytes(const row::ClipFactorArguments& a) {
     return cuda::clip_factor_workspace_bytes(a);
   }

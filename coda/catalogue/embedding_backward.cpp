@@ -22,12 +22,8 @@ struct EmbeddingBackward {
     return {call.tensor("dx"), call.tensor("tokens"), call.tensor("out"), call.flag("accumulate"),
             call.maybe("error")};
   }
-  static void run_cpu(const row::EmbeddingBackwardArguments& a, int threads) {
-    cpu::embedding_backward(a, threads);
-  }
-  static void run_cuda(const row::EmbeddingBackwardArguments& a, CUstream_st* stream) {
-    cuda::embedding_backward(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::embedding_backward(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::embedding_backward(a, stream); }
   static int64_t workspace_bytes(const row::EmbeddingBackwardArguments& a) {
     return cuda::embedding_backward_workspace_bytes(a);
   }
@@ -36,8 +32,7 @@ struct EmbeddingBackward {
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
     const bool bench = request.size != nullptr;
-    const int64_t M = bench ? request.size->M : draw_tokens(random);
-    const int64_t h = bench ? request.size->N : draw_hidden(random, M);
+    const auto [M, h] = draw_extent(request);
     const int64_t V = bench ? std::max<int64_t>(request.size->K, 1)
                             : random.pick(std::array<int64_t, 5>{1, 2, 7, 30, 90});
     const int64_t used = bench ? V : random.between(1, V);  // from one that has all rows on

@@ -25,18 +25,13 @@ struct EmbeddingNorm {
     return {call.tensor("table"), call.tensor("tokens"), call.tensor("out"), call.tensor("squares"),
             call.maybe("gamma"),  call.maybe("scaled"),  call.maybe("error")};
   }
-  static void run_cpu(const row::EmbeddingNormArguments& a, int threads) {
-    cpu::embedding_norm(a, threads);
-  }
-  static void run_cuda(const row::EmbeddingNormArguments& a, CUstream_st* stream) {
-    cuda::embedding_norm(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::embedding_norm(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::embedding_norm(a, stream); }
 
   // Of a benchmark: M tokens of width N out of K.
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
-    const int64_t M = request.size ? request.size->M : draw_tokens(random);
-    const int64_t h = request.size ? request.size->N : draw_hidden(random, M);
+    const auto [M, h] = draw_extent(request);
     const int64_t V = request.size ? std::max<int64_t>(request.size->K, 1) : random.between(1, 50);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal();
     // Only the GPU, which cannot say no, is given tokens out of range.

@@ -22,19 +22,14 @@ struct EmbeddingPositions {
     return {call.tensor("table"),     call.tensor("tokens"), call.tensor("positions_table"),
             call.tensor("positions"), call.tensor("out"),    call.maybe("error")};
   }
-  static void run_cpu(const row::EmbeddingPositionsArguments& a, int threads) {
-    cpu::embedding_positions(a, threads);
-  }
-  static void run_cuda(const row::EmbeddingPositionsArguments& a, CUstream_st* stream) {
-    cuda::embedding_positions(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::embedding_positions(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::embedding_positions(a, stream); }
 
   // Of a benchmark: M tokens of width N out of K, at positions below 1024.
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
     const bool bench = request.size != nullptr;
-    const int64_t M = bench ? request.size->M : draw_tokens(random);
-    const int64_t h = bench ? request.size->N : draw_hidden(random, M);
+    const auto [M, h] = draw_extent(request);
     const int64_t V = bench ? std::max<int64_t>(request.size->K, 1) : random.between(1, 50);
     const int64_t positions = bench ? 1024 : random.between(1, 50);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal();

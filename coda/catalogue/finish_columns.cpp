@@ -17,12 +17,8 @@ struct FinishColumns {
   static row::FinishColumnsArguments read(const NamedArguments& call) {
     return {call.tensor("partials"), call.tensor("out"), call.flag("accumulate")};
   }
-  static void run_cpu(const row::FinishColumnsArguments& a, int threads) {
-    cpu::finish_columns(a, threads);
-  }
-  static void run_cuda(const row::FinishColumnsArguments& a, CUstream_st* stream) {
-    cuda::finish_columns(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::finish_columns(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::finish_columns(a, stream); }
 
   // Of a benchmark: the partials of M tokens, N columns.
   static DrawnCase draw(const DrawRequest& request) {

@@ -19,18 +19,13 @@ struct FoldNormWeight {
   static row::FoldNormWeightArguments read(const NamedArguments& call) {
     return {call.tensor("weight"), call.tensor("gamma"), call.tensor("out")};
   }
-  static void run_cpu(const row::FoldNormWeightArguments& a, int threads) {
-    cpu::fold_norm_weight(a, threads);
-  }
-  static void run_cuda(const row::FoldNormWeightArguments& a, CUstream_st* stream) {
-    cuda::fold_norm_weight(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::fold_norm_weight(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::fold_norm_weight(a, stream); }
 
   // Of a benchmark: a weight [M, N].
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
-    const int64_t N = request.size ? request.size->M : draw_tokens(random);
-    const int64_t K = request.size ? request.size->N : draw_hidden(random, N);
+    const auto [N, K] = draw_extent(request);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal();
     DrawnCase drawn;
     drawn.inputs = {{"weight", N, K, values},

@@ -21,18 +21,13 @@ struct LayerNorm {
             call.tensor("beta"),    call.tensor("out"),
             call.number("epsilon"), call.maybe_states("moments", sizeof(Moments::State<float>))};
   }
-  static void run_cpu(const row::LayerNormArguments& a, int threads) {
-    cpu::layer_norm(a, threads);
-  }
-  static void run_cuda(const row::LayerNormArguments& a, CUstream_st* stream) {
-    cuda::layer_norm(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::layer_norm(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::layer_norm(a, stream); }
 
   // Of a benchmark: a stream [M, N].
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
-    const int64_t M = request.size ? request.size->M : draw_tokens(random);
-    const int64_t h = request.size ? request.size->N : draw_hidden(random, M);
+    const auto [M, h] = draw_extent(request);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal(0.5);
     DrawnCase drawn;
     drawn.inputs = {{"x", M, h, values}, {"gamma", 1, h, values}, {"beta", 1, h, values}};

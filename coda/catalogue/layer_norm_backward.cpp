@@ -25,18 +25,13 @@ struct LayerNormBackward {
             call.tensor("dx"),      call.tensor("dgamma"), call.tensor("dbeta"),
             call.number("epsilon"), call.maybe("dx_in"),   call.maybe("dcolumns")};
   }
-  static void run_cpu(const row::LayerNormBackwardArguments& a, int threads) {
-    cpu::layer_norm_backward(a, threads);
-  }
-  static void run_cuda(const row::LayerNormBackwardArguments& a, CUstream_st* stream) {
-    cuda::layer_norm_backward(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::layer_norm_backward(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::layer_norm_backward(a, stream); }
 
   // Of a benchmark: a stream [M, N].
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
-    const int64_t M = request.size ? request.size->M : draw_tokens(random);
-    const int64_t h = request.size ? request.size->N : draw_hidden(random, M);
+    const auto [M, h] = draw_extent(request);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal(0.5);
     DrawnCase drawn;
     drawn.inputs = {{"dy", M, h, values}, {"x", M, h, values}, {"gamma", 1, h, values}};

@@ -23,18 +23,12 @@ struct LayerNormSums {
     return {call.tensor("dz"),   call.tensor("z"),      call.tensor("shift"), call.tensor("offset"),
             call.tensor("dots"), call.tensor("shifts"), call.maybe("bias"),   call.maybe("dbias")};
   }
-  static void run_cpu(const row::LayerNormSumsArguments& a, int threads) {
-    cpu::layer_norm_sums(a, threads);
-  }
-  static void run_cuda(const row::LayerNormSumsArguments& a, CUstream_st* stream) {
-    cuda::layer_norm_sums(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::layer_norm_sums(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::layer_norm_sums(a, stream); }
 
   // Of a benchmark: a gradient [M, N].
   static DrawnCase draw(const DrawRequest& request) {
-    Random& random = request.random;
-    const int64_t M = request.size ? request.size->M : draw_tokens(random);
-    const int64_t N = request.size ? request.size->N : draw_hidden(random, M);
+    const auto [M, N] = draw_extent(request);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal();
     DrawnCase drawn;
     drawn.inputs = {{"dz", M, N, values},

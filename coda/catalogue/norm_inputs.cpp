@@ -19,18 +19,12 @@ struct NormInputs {
   static row::NormInputsArguments read(const NamedArguments& call) {
     return {call.tensor("x"), call.tensor("squares"), call.maybe("gamma"), call.maybe("scaled")};
   }
-  static void run_cpu(const row::NormInputsArguments& a, int threads) {
-    cpu::norm_inputs(a, threads);
-  }
-  static void run_cuda(const row::NormInputsArguments& a, CUstream_st* stream) {
-    cuda::norm_inputs(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::norm_inputs(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::norm_inputs(a, stream); }
 
   // Of a benchmark: a stream [M, N].
   static DrawnCase draw(const DrawRequest& request) {
-    Random& random = request.random;
-    const int64_t M = request.size ? request.size->M : draw_tokens(random);
-    const int64_t h = request.size ? request.size->N : draw_hidden(random, M);
+    const auto [M, h] = draw_extent(request);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal();
     DrawnCase drawn;
     drawn.inputs = {{"x", M, h, values}};

@@ -88,12 +88,8 @@ struct RopeBackward {
             .scale = call.number("scale", 1),
             .norm_epsilon = call.number("norm_epsilon", 0)};
   }
-  static void run_cpu(const row::RopeBackwardArguments& a, int threads) {
-    cpu::rope_backward(a, threads);
-  }
-  static void run_cuda(const row::RopeBackwardArguments& a, CUstream_st* stream) {
-    cuda::rope_backward(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::rope_backward(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::rope_backward(a, stream); }
 
   // Of a benchmark: M tokens, q of N columns, a quarter of its heads for k and v.
   static DrawnCase draw(const DrawRequest& request) {

@@ -120,4 +120,10 @@ int64_t draw_hidden(Random& random, int64_t tokens) {
   }
 }
 
+Extent draw_extent(const DrawRequest& request) {
+  if (request.size != nullptr) return {request.size->M, request.size->N};
+  const int64_t tokens = draw_tokens(request.random);
+  return {tokens, draw_hidden(request.random, tokens)};
+}
+
 }  // namespace coda::catalogue

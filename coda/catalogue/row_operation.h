@@ -41,6 +41,7 @@ PortView updated(PortView port);  // may be read before it is written
 // which a case with many tokens takes small ones.
 int64_t draw_tokens(Random& random);
 int64_t draw_hidden(Random& random, int64_t tokens);
+Extent draw_extent(const DrawRequest& request);  // both; a benchmark's M and N
 
 // Op has program(), parameters(), read(NamedArguments), run_cpu(arguments, threads),
 // run_cuda(arguments, stream), draw(request). One that takes a workspace has workspace_bytes(

@@ -18,18 +18,13 @@ struct ScaleGradient {
   static row::ScaleGradientArguments read(const NamedArguments& call) {
     return {call.tensor("gradient"), call.tensor("factor"), call.tensor("out")};
   }
-  static void run_cpu(const row::ScaleGradientArguments& a, int threads) {
-    cpu::scale_gradient(a, threads);
-  }
-  static void run_cuda(const row::ScaleGradientArguments& a, CUstream_st* stream) {
-    cuda::scale_gradient(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::scale_gradient(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::scale_gradient(a, stream); }
 
   // Of a benchmark: a gradient [M, N].
   static DrawnCase draw(const DrawRequest& request) {
     Random& random = request.random;
-    const int64_t N = request.size ? request.size->M : draw_tokens(random);
-    const int64_t K = request.size ? request.size->N : draw_hidden(random, N);
+    const auto [N, K] = draw_extent(request);
     const Values values = request.integers ? Values::integer(-15, 15) : Values::normal();
     DrawnCase drawn;
     drawn.inputs = {{"gradient", N, K, values}, {"factor", 1, 1, values}};

@@ -16,12 +16,8 @@ struct SquareSums {
   static row::SquareSumsArguments read(const NamedArguments& call) {
     return {call.tensor("x"), call.tensor("sums")};
   }
-  static void run_cpu(const row::SquareSumsArguments& a, int threads) {
-    cpu::square_sums(a, threads);
-  }
-  static void run_cuda(const row::SquareSumsArguments& a, CUstream_st* stream) {
-    cuda::square_sums(a, stream);
-  }
+  static void run_cpu(const auto& a, int threads) { cpu::square_sums(a, threads); }
+  static void run_cuda(const auto& a, CUstream_st* stream) { cuda::square_sums(a, stream); }
 
   // Of a benchmark: a gradient [M, N].
   static DrawnCase draw(const DrawRequest& request) {
