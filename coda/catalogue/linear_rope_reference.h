@@ -14,29 +14,6 @@ namespace rope {
 
 using reference::Array;
 
-// Columns of whole heads as those of their first (which = 0) or second halves.
-inline Array half_of(const Array& x, int64_t half, int which) {
-  Array result(x.rows, x.columns / 2);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < result.columns; ++j) {
-      result(i, j) = x(i, j / half * 2 * half + which * half + j % half);
-    }
-  }
-  return result;
-}
-
-inline Array join(const Array& first, const Array& second, int64_t half) {
-  Array result(first.rows, 2 * first.columns);
-  for (int64_t i = 0; i < first.rows; ++i) {
-    for (int64_t j = 0; j < first.columns; ++j) {
-      const int64_t to = j / half * 2 * half + j % half;
-      result(i, to) = first(i, j);
-      result(i, to + half) = second(i, j);
-    }
-  }
-  return result;
-}
-
 // The same for every head: [rows, half] → [rows, columns].
 inline Array repeat(const Array& x, int64_t columns) {
   Array result(x.rows, columns);
@@ -93,8 +70,8 @@ inline reference::Arrays linear_rope_reference(const reference::Arrays& in,
   const Array n = normalised_rows(in, round);
   Array c = round.matmul(n, in.at("B.first")), s = round.matmul(n, in.at("B.second"));
   if (in.contains("bias")) {
-    c = c + rope::half_of(in.at("bias"), half, 0);
-    s = s + rope::half_of(in.at("bias"), half, 1);
+    c = c + half_of(in.at("bias"), half, 0);
+    s = s + half_of(in.at("bias"), half, 1);
   }
   c = round(c);
   s = round(s);
@@ -105,7 +82,7 @@ inline reference::Arrays linear_rope_reference(const reference::Arrays& in,
         reciprocal_sqrt(rope::head_mean_square(c, s, half) + given_or(in, "norm_epsilon", 1e-6f));
     const auto gamma = [&](int which) {
       const auto weight = [&](const char* name) {
-        return rope::repeat(rope::half_of(in.at(name), half, which), columns);
+        return rope::repeat(half_of(in.at(name), half, which), columns);
       };
       return rope::replaced_from(weight("q_norm"), q_end, weight("k_norm"));
     };
@@ -116,8 +93,8 @@ inline reference::Arrays linear_rope_reference(const reference::Arrays& in,
   Array cosine, sine;  // [M, half]
   if (in.contains("cos_sin")) {
     const Array both = rope::rows_at(in.at("cos_sin"), in.at("positions"));  // cosines, then sines
-    cosine = rope::half_of(both, half, 0);
-    sine = rope::half_of(both, half, 1);
+    cosine = half_of(both, half, 0);
+    sine = half_of(both, half, 1);
   } else {
     const Array angle = round.as(
         "inv_freq", transpose(in.at("positions")) * given_or(in, "inv_freq", 0.0) + Array(1, half));
@@ -129,9 +106,9 @@ inline reference::Arrays linear_rope_reference(const reference::Arrays& in,
   sine = rope::repeat(round(sine * scale), columns);
   const Array q = round.as("out", round(c * cosine) - round(s * sine));
   const Array k = round.as("out", round(s * cosine) + round(c * sine));
-  return {{"z", rope::join(plain_c, plain_s, half)},
-          {"out", rope::join(rope::replaced_from(q, k_end, plain_c),
-                             rope::replaced_from(k, k_end, plain_s), half)}};
+  return {{"z", join_halves(plain_c, plain_s, half)},
+          {"out", join_halves(rope::replaced_from(q, k_end, plain_c),
+                              rope::replaced_from(k, k_end, plain_s), half)}};
 }
 
 }  // namespace coda::catalogue

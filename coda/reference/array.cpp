@@ -78,6 +78,28 @@ Array transpose(const Array& x) {
   return result;
 }
 
+Array half_of(const Array& x, int64_t half, int which) {
+  Array result(x.rows, x.columns / 2);
+  for (int64_t i = 0; i < result.rows; ++i) {
+    for (int64_t j = 0; j < result.columns; ++j) {
+      result(i, j) = x(i, j / half * 2 * half + which * half + j % half);
+    }
+  }
+  return result;
+}
+
+Array join_halves(const Array& first, const Array& second, int64_t half) {
+  Array result(first.rows, 2 * first.columns);
+  for (int64_t i = 0; i < first.rows; ++i) {
+    for (int64_t j = 0; j < first.columns; ++j) {
+      const int64_t to = j / half * 2 * half + j % half;
+      result(i, to) = first(i, j);
+      result(i, to + half) = second(i, j);
+    }
+  }
+  return result;
+}
+
 void check_contraction(const Array& a, const Array& b) {
   if (a.columns == b.columns) return;
   throw Error(fmt::format("reference: matmul expected a contraction of {} on both sides, got {}",

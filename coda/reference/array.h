@@ -42,6 +42,10 @@ void check_contraction(const Array& a, const Array& b);  // throws coda::Error w
 // The same with products and sums in fp32, in order.
 Array matmul_fp32(const Array& a, const Array& b);
 Array transpose(const Array& x);
+// Columns of heads that are 2·half wide: those of their first (which = 0) or second halves; and
+// both in turn, as heads have them.
+Array half_of(const Array& x, int64_t half, int which);
+Array join_halves(const Array& first, const Array& second, int64_t half);
 Array row_sums(const Array& x);     // [M, N] → [M, 1]
 Array column_sums(const Array& x);  // [M, N] → [1, N]
 

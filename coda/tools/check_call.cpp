@@ -17,14 +17,8 @@ std::string member_name(const PortView& port, int member, int members) {
 }
 
 // Rows of B's halves as they stand in its tensor: a head's first half, then its second.
-Array join_halves(const Array& first, const Array& second, int64_t half) {
-  Array result(2 * first.rows, first.columns);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    const Array& from = i / half % 2 == 0 ? first : second;
-    const int64_t row = i / (2 * half) * half + i % half;
-    for (int64_t k = 0; k < result.columns; ++k) result(i, k) = from(row, k);
-  }
-  return result;
+Array join_row_halves(const Array& first, const Array& second, int64_t half) {
+  return transpose(join_halves(transpose(first), transpose(second), half));
 }
 
 }  // namespace
@@ -86,7 +80,7 @@ OperandView CheckedCall::add_operand(const std::string& name, bool is_b, Random&
 
   const bool halves = is_b && half != 0;
   for (int i = 0; i < (halves ? 1 : operand.accumulators); ++i) {
-    const Array whole = halves ? join_halves(in_.at("B.first"), in_.at("B.second"), half)
+    const Array whole = halves ? join_row_halves(in_.at("B.first"), in_.at("B.second"), half)
                         : two  ? in_.at(i == 0 ? "B.first" : "B.second")
                                : in_.at(name);
     for (int s = 0; s < operand.segments; ++s) {

@@ -22,28 +22,6 @@ double at(const Array& x, int64_t i, int64_t j) {
   return x(x.rows == 1 ? 0 : i, x.columns == 1 ? 0 : j);
 }
 
-// Columns of whole heads as those of their first (0) or second halves, and back.
-Array half_of(const Array& x, int64_t half, int which) {
-  Array result(x.rows, x.columns / 2);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < result.columns; ++j) {
-      result(i, j) = x(i, j / half * 2 * half + which * half + j % half);
-    }
-  }
-  return result;
-}
-
-Array joined(const Array& first, const Array& second, int64_t half) {
-  Array result(first.rows, 2 * first.columns);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < result.columns; ++j) {
-      const Array& from = j / half % 2 == 0 ? first : second;
-      result(i, j) = from(i, j / (2 * half) * half + j % half);
-    }
-  }
-  return result;
-}
-
 // 0, 1, ... of each segment.
 std::vector<double> indices(int64_t extent, std::vector<int64_t> segments) {
   if (segments.empty()) segments = {extent};
@@ -273,7 +251,7 @@ Arrays Evaluation::outputs() {
     for (const auto& places : values) arrays.push_back(whole(places));
     if (view.kind == PortKind::kStore) {
       result[view.name] =
-          stored(view, view.paired ? joined(arrays[0], arrays[1], half_) : arrays[0]);
+          stored(view, view.paired ? join_halves(arrays[0], arrays[1], half_) : arrays[0]);
       continue;
     }
     const bool rows = view.kind == PortKind::kRowReduce;

@@ -205,16 +205,6 @@ Array columns_of(const Array& x, int64_t begin, int64_t count) {
   return result;
 }
 
-Array half_of(const Array& x, int64_t half, int which) {
-  Array result(x.rows, x.columns / 2);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < result.columns; ++j) {
-      result(i, j) = x(i, j / half * 2 * half + which * half + j % half);
-    }
-  }
-  return result;
-}
-
 TEST_F(Derive, RopeWithAndWithoutHeadNorm) {
   constexpr int64_t kM = 70, kHead = 8, kHalf = kHead / 2;
   const std::vector<std::pair<std::string, int64_t>> heads{{"q", 3}, {"k", 2}, {"v", 2}};

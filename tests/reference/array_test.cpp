@@ -31,6 +31,14 @@ TEST(Array, ArithmeticBroadcasts) {
   EXPECT_EQ(1.0 - Array{{3}}, Array(-2.0));
 }
 
+TEST(Array, HalvesOfHeadsAndBack) {
+  const Array heads{{1, 2, 3, 4, 5, 6, 7, 8}, {11, 12, 13, 14, 15, 16, 17, 18}};
+  const Array first{{1, 2, 5, 6}, {11, 12, 15, 16}}, second{{3, 4, 7, 8}, {13, 14, 17, 18}};
+  EXPECT_EQ(half_of(heads, 2, 0), first);
+  EXPECT_EQ(half_of(heads, 2, 1), second);
+  EXPECT_EQ(join_halves(first, second, 2), heads);
+}
+
 TEST(Array, BroadcastToNothingIsNothing) {
   EXPECT_EQ(Array(0, 3) + Array(1, 3), Array(0, 3));
   EXPECT_EQ(Array(2, 0) * 3.0, Array(2, 0));

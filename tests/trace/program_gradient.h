@@ -15,28 +15,6 @@ namespace coda::trace {
 using reference::Array;
 using reference::Arrays;
 
-inline Array halves_of(const Array& x, int64_t half, int which) {
-  Array result(x.rows, x.columns / 2);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < result.columns; ++j) {
-      result(i, j) = x(i, j / half * 2 * half + which * half + j % half);
-    }
-  }
-  return result;
-}
-
-inline Array join_halves(const Array& first, const Array& second, int64_t half) {
-  Array result(first.rows, 2 * first.columns);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    for (int64_t j = 0; j < first.columns; ++j) {
-      const int64_t to = j / half * 2 * half + j % half;
-      result(i, to) = first(i, j);
-      result(i, to + half) = second(i, j);
-    }
-  }
-  return result;
-}
-
 // The gradients of everything that has one.
 inline DeriveOptions all_gradients(const Graph& graph) {
   DeriveOptions options;
@@ -103,8 +81,8 @@ inline Arrays derived_inputs(const RandomProgram& program, const Derived& derive
   const Array& incoming = in.at(derived.accumulator);
   const bool halves = derived.graph.program.halves;
   constexpr int64_t kHalf = RandomProgramMaker::kHeadDim / 2;
-  in["accumulator.0"] = halves ? halves_of(incoming, kHalf, 0) : incoming;
-  in["accumulator.1"] = halves ? halves_of(incoming, kHalf, 1) : incoming;
+  in["accumulator.0"] = halves ? half_of(incoming, kHalf, 0) : incoming;
+  in["accumulator.1"] = halves ? half_of(incoming, kHalf, 1) : incoming;
   return in;
 }
 
@@ -122,7 +100,7 @@ inline Array gradient_of(const Graph& forward, const std::string& name, const Ar
     const ProgramView& program = forward.program;
     if (program.halves) {
       const Array both = given("daccumulator", Array(like.rows, 2 * like.columns));
-      return halves_of(both, kHalf, which);
+      return half_of(both, kHalf, which);
     }
     return given(program.accumulators == 1 ? "daccumulator" : fmt::format("daccumulator{}", which),
                  Array(like.rows, like.columns));
