@@ -10,8 +10,8 @@ The loss is the mean over the rows. coda in its three ways (loss_steps.py), of w
 import argparse
 import gc
 import sys
-from pathlib import Path
 
+import arguments
 import torch
 import torch.nn.functional as F
 from capi import Coda
@@ -110,21 +110,22 @@ def print_table(results: list[dict]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Cross-entropy beside PyTorch")
-    parser.add_argument("--tokens", type=int, default=16384)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
+    parser.add_argument("--tokens", type=arguments.count, default=16384)
+    parser.add_argument("--rounds", type=arguments.count, default=20)
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
+    a = parser.parse_args()
+    arguments.need_gpu(parser)
     torch.manual_seed(1)
     coda = Coda("cuda")
     results = []
     for h, vocabulary in SHAPES:
         for zeros in (False, True):
-            sizes = (arguments.tokens, h, vocabulary)
-            results.append(measure(coda, *sizes, zeros, arguments.rounds))
+            sizes = (a.tokens, h, vocabulary)
+            results.append(measure(coda, *sizes, zeros, a.rounds))
             print_table(results[-1:])
             gc.collect()
             torch.cuda.empty_cache()
-    document = write_results(arguments.json, coda, results, kind="cross_entropy")
+    document = write_results(a.json, coda, results, kind="cross_entropy")
     print(f"\n{document['gpu']}; commit {document['commit']}")
     print_table(results)
     return 0

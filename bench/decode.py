@@ -16,8 +16,8 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+import arguments
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from decode_speed import least_of, verdict
@@ -128,13 +128,13 @@ def print_summary(results: list[dict]) -> None:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Few tokens: patched and stock Llama")
-    parser.add_argument("--device", choices=TYPES, default="cuda")
+    parser.add_argument("--device", type=arguments.device, choices=TYPES, default="cuda")
     parser.add_argument("--hidden", type=int, nargs="+", choices=FFN, default=list(FFN))
-    parser.add_argument("--tokens", type=int, nargs="+", default=TOKENS)
-    parser.add_argument("--cached", type=int, nargs="+", default=CACHED)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2, help="on the CPU")
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--tokens", type=arguments.count, nargs="+", default=TOKENS)
+    parser.add_argument("--cached", type=arguments.count_or_none, nargs="+", default=CACHED)
+    parser.add_argument("--rounds", type=arguments.count, default=20)
+    parser.add_argument("--threads", type=arguments.count, default=2, help="on the CPU")
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     return parser.parse_args()
 
 

@@ -17,8 +17,8 @@ import argparse
 import gc
 import importlib.util
 import sys
-from pathlib import Path
 
+import arguments
 import torch  # before libcoda, so that both use one OpenMP runtime
 from capi import Coda
 from coda_layer import CodaLayer, Recorder
@@ -214,34 +214,34 @@ def print_table(results: list[dict]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="A layer without attention beside PyTorch")
-    parser.add_argument("--device", choices=DEFAULTS, default="cuda")
-    parser.add_argument("--hidden", type=int, nargs="+")
-    parser.add_argument("--tokens", type=int)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2, help="on the CPU")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
-    device = arguments.device
+    parser.add_argument("--device", type=arguments.device, choices=DEFAULTS, default="cuda")
+    parser.add_argument("--hidden", type=arguments.width, nargs="+")
+    parser.add_argument("--tokens", type=arguments.count)
+    parser.add_argument("--rounds", type=arguments.count, default=20)
+    parser.add_argument("--threads", type=arguments.count, default=2, help="on the CPU")
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
+    a = parser.parse_args()
+    device = a.device
     tokens, hidden = DEFAULTS[device]
     if device == "cpu":
         keep_memory()
-        torch.set_num_threads(arguments.threads)
+        torch.set_num_threads(a.threads)
     torch.manual_seed(1)
-    coda = Coda(device, arguments.threads)
+    coda = Coda(device, a.threads)
     if device == "cpu":
         check_one_openmp()
     checked = check(coda, llama_shape(384, 512), device)
     results = []
-    for h in arguments.hidden or hidden:
+    for h in a.hidden or hidden:
         for zeros in (False, True) if device == "cuda" else (False,):
-            case = Case(llama_shape(arguments.tokens or tokens, h), device, zeros)
-            results.append(measure(coda, case, arguments.rounds))
+            case = Case(llama_shape(a.tokens or tokens, h), device, zeros)
+            results.append(measure(coda, case, a.rounds))
             print_table(results[-1:])
             del case
             gc.collect()
             if device == "cuda":
                 torch.cuda.empty_cache()
-    document = write_results(arguments.json, coda, results, kind="layer", errors=checked)
+    document = write_results(a.json, coda, results, kind="layer", errors=checked)
     print(f"\n{document['gpu'] or document['machine']}; commit {document['commit']}")
     print_table(results)
     return 0

@@ -11,8 +11,8 @@ to the RMS of the exact values. Exits with 1 where coda's is more than twice the
 
 import argparse
 import sys
-from pathlib import Path
 
+import arguments
 import backward_cases
 import cases
 import layer_norm_cases
@@ -175,11 +175,11 @@ def check_all(coda: Coda) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Errors against fp64")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
-    coda = Coda(arguments.device)
-    if arguments.device == "cpu":
+    parser.add_argument("--device", type=arguments.device, choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
+    a = parser.parse_args()
+    coda = Coda(a.device)
+    if a.device == "cpu":
         check_one_openmp()
     rows = measure(coda, compiled=True)
     for row in rows:
@@ -187,7 +187,7 @@ def main() -> int:
         mark = "TOO FAR" if too_far(row) else ""
         named = f"{row['operation']:30}{row['variant']:18}{row['options']:44}{row['output']:10}"
         print(f"{named}{figures}{mark}")
-    write_results(arguments.json, coda, rows, kind="numerics", torch=torch.__version__)
+    write_results(a.json, coda, rows, kind="numerics")
     return 1 if any(map(too_far, rows)) else 0
 
 

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import arguments
 import backward_cases
 import cases
 import torch
@@ -167,17 +168,25 @@ def print_means(results: list[dict]) -> None:
         print(f"{name:7}{regime:8}{operation:24}{cells}")
 
 
-def others(file: Path, commit: str, results: list[dict]) -> list[dict]:
-    """What the file has of cases that were not measured now."""
+def results_to_add_to(
+    parser: argparse.ArgumentParser, file: Path | None, commit: str
+) -> list[dict]:
+    if file is None or not file.is_file():
+        parser.error("--add adds to a file that is there: --json FILE")
     document = json.loads(file.read_text())
     if document["commit"] != commit:
-        raise SystemExit(f"{file} is of commit {document['commit']}, this is {commit}: not added")
+        parser.error(f"{file} is of commit {document['commit']}, this is {commit}: nothing to add")
+    return document["results"]
+
+
+def others(before: list[dict], results: list[dict]) -> list[dict]:
+    """Of results before those of cases that were not measured now."""
 
     def key(r: dict) -> tuple:
         return tuple(r[name] for name in ("set", "name", "hidden", "regime"))
 
     again = {key(r) for r in results}
-    return [r for r in document["results"] if key(r) not in again]
+    return [r for r in before if key(r) not in again]
 
 
 def main() -> int:
@@ -185,32 +194,33 @@ def main() -> int:
     parser.add_argument("--hidden", type=int, nargs="+", default=list(FFN), choices=FFN)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--only", nargs="+", help="cases whose name holds one of these")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--rounds", type=arguments.count, default=20)
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     parser.add_argument("--add", action="store_true", help="to what FILE has of other cases")
-    arguments = parser.parse_args()
+    a = parser.parse_args()
+    arguments.need_gpu(parser)
     torch.manual_seed(1)
     coda = Coda("cuda")
+    before = results_to_add_to(parser, a.json, coda.commit()) if a.add else []
     check_all(coda)
     print(
         f"{'set':7}{'case':22}{'variant':13}{'M x N x K':20}{'regime':8}{'ms':>9}{'over GEMM':>10}"
     )
     results = []
-    for h in arguments.hidden:
-        for name_of_set in arguments.sets:
+    for h in a.hidden:
+        for name_of_set in a.sets:
             for name, make in SETS[name_of_set](TOKENS, h).items():
-                if arguments.only and not any(part in name for part in arguments.only):
+                if a.only and not any(part in name for part in a.only):
                     continue
                 for zeros in (False, True):
                     row = {"set": name_of_set, "name": name, "hidden": h}
                     normed = name_of_set == "chain"
-                    results.append(row | measure(coda, make, normed, zeros, arguments.rounds))
+                    results.append(row | measure(coda, make, normed, zeros, a.rounds))
                     print_rows(results[-1:])
                     gc.collect()
                     torch.cuda.empty_cache()
-    if arguments.add:
-        results = others(arguments.json, coda.commit(), results) + results
-    document = write_results(arguments.json, coda, results, kind="operations")
+    results = others(before, results) + results
+    document = write_results(a.json, coda, results, kind="operations")
     print(f"\n{document['gpu']}; commit {document['commit']}")
     print_means(results)
     return 0

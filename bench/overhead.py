@@ -12,10 +12,10 @@ the forward pass of a decoder layer's two halves, five operators.
 import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import arguments
 import torch
 from capi import Coda
 from machine import write_results
@@ -134,17 +134,17 @@ def parts_of(module: Any, arguments: tuple[Any, ...]) -> dict[str, Callable[[], 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--seconds", type=float, default=0.3, help="for each figure")
-    parser.add_argument("--json", type=Path, help="file to write results to")
+    parser.add_argument("--device", type=arguments.device, choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--seconds", type=arguments.seconds, default=0.3, help="for each figure")
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     options = parser.parse_args()
     torch.set_num_threads(1)
     synchronise = torch.cuda.synchronize if options.device == "cuda" else lambda: None
     rows = 64 if options.device == "cuda" else 0
     results = []
     print(f"{'µs':28}" + "".join(f"{column:>12}" for column in COLUMNS))
-    for module, arguments in calls(options.device, rows):
-        parts = parts_of(module, arguments)
+    for module, given in calls(options.device, rows):
+        parts = parts_of(module, given)
         name = module.__name__.rsplit(".", 1)[1]
         times = {c: least(parts[c], options.seconds, synchronise) for c in COLUMNS}
         results.append({"operator": name, "microseconds": times})

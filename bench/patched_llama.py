@@ -21,8 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
+import arguments
 import torch  # before libcoda, so that both use one OpenMP runtime
 from bare_step import BareStep
 from capi import Coda
@@ -220,18 +220,20 @@ def fastest(results: list[dict]) -> str:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="transformers' Llama patched by coda")
-    parser.add_argument("--device", choices=DEFAULTS, default="cuda")
+    parser.add_argument("--device", type=arguments.device, choices=DEFAULTS, default="cuda")
     parser.add_argument("--model", choices=PRESETS)
-    parser.add_argument("--batch", type=int)
-    parser.add_argument("--seq", type=int)
+    parser.add_argument("--batch", type=arguments.count)
+    parser.add_argument("--seq", type=arguments.count)
     parser.add_argument("--dtype", choices=TYPES, default="bf16")
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=arguments.count, default=20)
     parser.add_argument("--contenders", nargs="+", choices=NAMES, default=USUAL)
     parser.add_argument("--first-steps", nargs="+", choices=NAMES, help="only these; adds to FILE")
     parser.add_argument("--first", choices=NAMES, help=argparse.SUPPRESS)
-    parser.add_argument("--threads", type=int, default=2, help="on the CPU")
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--threads", type=arguments.count, default=2, help="on the CPU")
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     a = parser.parse_args()
+    if a.first_steps and not (a.json and a.json.is_file()):
+        parser.error("--first-steps adds to a file that is there: --json FILE")
     model, batch, seq = DEFAULTS[a.device]
     a.model, a.batch, a.seq = a.model or model, a.batch or batch, a.seq or seq
     return a

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import arguments
 import torch
 from capi import ROOT, Coda
 from machine import write_results
@@ -46,7 +47,7 @@ def squared_relu(acc):
     return coda.store(out=r * r)
 
 
-def arguments(device: str, rows: int, columns: int, depth: int) -> list[torch.Tensor]:
+def make_tensors(device: str, rows: int, columns: int, depth: int) -> list[torch.Tensor]:
     shapes = ((rows, depth), (columns, depth), (rows, columns), (rows,), (columns,))
     return [torch.randn(shape, device=device).to(DTYPE) for shape in shapes]
 
@@ -57,7 +58,7 @@ def synchroniser(device: str) -> Callable[[], None]:
 
 def first_call(device: str) -> dict[str, float]:
     """In a process of its own, with nothing kept on disk."""
-    tensors = [t.requires_grad_() for t in arguments(device, 128, 256, 64)]
+    tensors = [t.requires_grad_() for t in make_tensors(device, 128, 256, 64)]
     synchroniser(device)()
     seconds = {}
     start = time.perf_counter()
@@ -86,7 +87,7 @@ def first_calls(device: str) -> dict[str, float]:
 
 def later_calls(device: str, seconds: float) -> dict[str, float]:
     """µs: the call, the same recorded for a backward pass, and libcoda's part alone."""
-    tensors = arguments(device, 64, 64, 64)
+    tensors = make_tensors(device, 64, 64, 64)
     synchronise = synchroniser(device)
     gated(*tensors)
     operator = next(one for one in OPERATORS.values() if one.operator is gated._operator)
@@ -114,7 +115,7 @@ def milliseconds(call: Callable[[], Any], device: str) -> float:
 
 def in_python(device: str, sizes: tuple[int, int, int], rounds: int) -> dict[str, float]:
     """ms of each program and of torch.ops.coda.linear, taking turns; medians of the rounds."""
-    x, weight, _, _, bias = arguments(device, *sizes)
+    x, weight, _, _, bias = make_tensors(device, *sizes)
     calls: dict[str, Callable[[], Any]] = {
         "linear": lambda: torch.ops.coda.linear(x, weight),
         "bias_gelu": lambda: bias_gelu(x, weight, bias),
@@ -141,23 +142,28 @@ def in_cpp(device: str, shape: str, name: str, rounds: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--shape", help="M x N x K of the comparison with C++")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=0.5, help="for each figure in µs")
-    parser.add_argument("--json", type=Path, help="file to write results to")
+    parser.add_argument("--device", type=arguments.device, choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument(
+        "--shape", type=arguments.shape, metavar="MxNxK", help="of the comparison with C++"
+    )
+    parser.add_argument("--rounds", type=arguments.count, default=10)
+    parser.add_argument(
+        "--seconds", type=arguments.seconds, default=0.5, help="for each figure in µs"
+    )
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     parser.add_argument("--first-call", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     device = options.device
     if options.first_call:
         print(json.dumps(first_call(device)))
         return
-    shape = options.shape or ("16384x4096x4096" if device == "cuda" else "1024x1024x1024")
+    usual = (16384, 4096, 4096) if device == "cuda" else (1024, 1024, 1024)
+    sizes = options.shape or usual
+    shape = "x".join(map(str, sizes))
     first, later = first_calls(device), later_calls(device, options.seconds)
     print("first call, s:   " + ", ".join(f"{name} {s:.2f}" for name, s in first.items()))
     print("later calls, µs: " + ", ".join(f"{name} {s:.1f}" for name, s in later.items()))
-    sizes = tuple(int(size) for size in shape.split("x"))
-    python = in_python(device, sizes, options.rounds)  # type: ignore[arg-type]
+    python = in_python(device, sizes, options.rounds)
     results: list[dict] = [{"first_call_s": first, "later_calls_us": later}]
     for name in ("bias_gelu", "squared_relu"):
         cpp = in_cpp(device, shape, name, options.rounds)

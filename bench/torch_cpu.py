@@ -15,14 +15,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
+import arguments
 import torch  # before libcoda, so that both use one OpenMP runtime
 import torch.nn.functional as F
 from capi import Coda, pair
 from machine import check_one_openmp, keep_memory, machine, write_results
 
-SHAPES = ("1024x1024x1024", "4096x2048x2048", "2048x5632x2048")
+SHAPES = ((1024, 1024, 1024), (4096, 2048, 2048), (2048, 5632, 2048))
 EPSILON = 1e-5
 
 
@@ -191,33 +191,32 @@ def print_table(results: list[dict]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="coda beside PyTorch on the CPU")
-    parser.add_argument("--shape", nargs="+", default=SHAPES, metavar="MxNxK")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
+    parser.add_argument("--shape", nargs="+", type=arguments.shape, default=SHAPES, metavar="MxNxK")
+    parser.add_argument("--rounds", type=arguments.count, default=20)
+    parser.add_argument("--threads", type=arguments.count, default=2)
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
+    a = parser.parse_args()
 
     keep_memory()
     torch.manual_seed(1)
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(a.threads)
     torch.set_grad_enabled(False)
-    coda = Coda(threads=arguments.threads)
+    coda = Coda(threads=a.threads)
     check_one_openmp()
     results = []
-    for text in arguments.shape:
-        shape = tuple(int(extent) for extent in text.split("x"))
+    for shape in a.shape:
         races = [
             linear(coda, shape, torch.bfloat16),
             linear(coda, shape, torch.float32),
             linear_residual_norm(coda, shape),
             linear_swiglu(coda, shape),
         ]
-        measure(races, arguments.rounds, text)
-        results += [race.result(shape, arguments.rounds) for race in races]
+        measure(races, a.rounds, "x".join(map(str, shape)))
+        results += [race.result(shape, a.rounds) for race in races]
     version = coda.library.coda_version().decode()
-    print(f"{machine()}; {arguments.threads} threads; coda {version}, torch {torch.__version__}")
+    print(f"{machine()}; {a.threads} threads; coda {version}, torch {torch.__version__}")
     print_table(results)
-    write_results(arguments.json, coda, results)
+    write_results(a.json, coda, results)
     return 0
 
 

@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+import arguments
 import torch
 from machine import PowerMeter, write_results
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -90,15 +91,15 @@ class Torch:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--device", type=arguments.device, choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--model", choices=PRESETS)
-    parser.add_argument("--batch", type=int)
-    parser.add_argument("--seq", type=int)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=1, help="of a round")
+    parser.add_argument("--batch", type=arguments.count)
+    parser.add_argument("--seq", type=arguments.count)
+    parser.add_argument("--rounds", type=arguments.count, default=20)
+    parser.add_argument("--steps", type=arguments.count, default=1, help="of a round")
     parser.add_argument("--coda", default=os.environ.get("CODA", str(ROOT / "build" / "coda")))
     parser.add_argument("--coda-arguments", default="", help="more of them for coda bench-train")
-    parser.add_argument("--json")
+    parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     a = parser.parse_args()
     model, batch, seq = DEFAULTS[a.device]
     model, batch, seq = a.model or model, a.batch or batch, a.seq or seq
@@ -162,9 +163,8 @@ def main() -> None:
         print(f"{key[:-3].replace('_', ' + ')}: {ratio:.3f} x the better of eager and compile")
     for name, peak in {**memory, "coda": over}.items():
         print(f"{name}: {peak / 2**30:.2f} GiB over the weights")
-    if a.json:
-        more = {"kind": "train", "facts": facts, **meter.reading()}
-        write_results(Path(a.json), contenders[0], results, **more)
+    more = {"kind": "train", "facts": facts, **meter.reading()}
+    write_results(a.json, contenders[0], results, **more)
 
 
 if __name__ == "__main__":
