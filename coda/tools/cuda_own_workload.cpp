@@ -1,4 +1,5 @@
 // Programs of one's own at a layer's shape: their ports say what they are given.
+#include "coda/block/call.h"
 #include "coda/program/problem.h"
 #include "coda/tools/cuda_workload.h"
 
@@ -36,10 +37,7 @@ void CudaWorkload::add_own(const catalogue::Operation& operation) {
     for (const PortView& port : program.ports) {  // without optional ones, as on the CPU
       if (!port.optional) call.arguments.push_back(own_argument(port, problem));
     }
-    for (const std::string& parameter : variant.parameters) {
-      const bool width = parameter.ends_with(".width");
-      call.arguments.push_back({parameter, {}, width ? static_cast<double>(K) : 1e-5});
-    }
+    block::append(call.arguments, workload_parameters(variant, K));
     add(operation, variant, "forward", call,
         {M, N, K, x_, w_, false, false, out_[0], DType::kBf16});
   }
@@ -48,10 +46,7 @@ void CudaWorkload::add_own(const catalogue::Operation& operation) {
 Argument CudaWorkload::own_argument(const PortView& port, const Problem& problem) {
   Argument result{port.name, {}, 1};
   if (port.kind == PortKind::kScalar) return result;
-  Extent extent = expected_extent(port, problem, 0);
-  if (port.kind == PortKind::kPerRowFrom) {
-    extent.rows = partial_count(problem.contraction, kPartialWidth);
-  }
+  const Extent extent = workload_extent(port, problem, 0);
   const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
   const Fill fill = !is_input(port.kind) || integer      ? Fill::kZero
                     : port.kind == PortKind::kPerRowFrom ? Fill::kPartials

@@ -1,36 +1,22 @@
 #include "coda/tools/cuda_workload.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
+#include "coda/block/call.h"
 #include "coda/core/random.h"
 
 namespace coda::tools {
 namespace {
 
+using block::number;
+using block::operand;
+using block::port;
 using catalogue::Call;
 
 // A row-major matrix [rows, columns] read as [columns, rows].
 TensorView transposed(void* data, DType type, int64_t rows, int64_t columns) {
-  return {data, type, columns, rows, columns, Major::kColumn, dtype_bytes(type)};
-}
-
-Argument argument(const char* name, const TensorView& view) { return {name, {view}, 0}; }
-Argument number(const char* name, double value) { return {name, {}, value}; }
-
-OperandView operand(const TensorView& view) {
-  OperandView result;
-  result.part[0][0] = view;
-  return result;
-}
-
-OperandView contraction(const TensorView& first, const TensorView& second) {
-  OperandView result = operand(first);
-  result.part[0][1] = second;
-  result.segments = 2;
-  result.cut = Cut::kContraction;
-  return result;
+  return block::transpose(tensor(data, type, rows, columns));
 }
 
 // So many normal numbers; what is longer repeats them.
@@ -106,11 +92,7 @@ void CudaWorkload::add(const catalogue::Operation& operation, const catalogue::V
   added.shape = {baseline.M, baseline.N / added.variant->program.accumulators, baseline.K};
   added.call = call;
   added.baseline = baseline;
-  for (const PortView& port : added.variant->program.ports) {
-    if (port.optional && find_argument(call.arguments, port.name) != nullptr) {
-      added.ports.push_back(port.name);
-    }
-  }
+  added.ports = given_optional_ports(variant.program, call);
   cases_.push_back(std::move(added));
 }
 
@@ -122,29 +104,28 @@ void CudaWorkload::add_forward() {
     return tensor(out_[i], DType::kBf16, M, columns);
   };
   const GemmRequest baseline{M, N, K, x_, w_, false, false, out_[0], DType::kBf16};
-  add("linear", "bf16", "forward", {x, w, {argument("out", out(0, N))}}, baseline);
+  add("linear", "bf16", "forward", {x, w, {port("out", out(0, N))}}, baseline);
 
-  const Argument residual = argument("residual", tensor(residual_, DType::kBf16, M, N));
-  const Argument squares = argument("squares", tensor(squares_, DType::kFp32, (N + 63) / 64, M));
+  const Argument residual = port("residual", tensor(residual_, DType::kBf16, M, N));
+  const Argument squares = port("squares", tensor(squares_, DType::kFp32, (N + 63) / 64, M));
   add("linear_residual_norm", "kept-bf16", "forward",
       {x,
        w,
-       {residual, argument("gamma", tensor(gamma_, DType::kBf16, 1, N)), argument("out", out(0, N)),
-        argument("scaled", out(1, N)), squares}},
+       {residual, port("gamma", tensor(gamma_, DType::kBf16, 1, N)), port("out", out(0, N)),
+        port("scaled", out(1, N)), squares}},
       baseline);
   add("linear_residual_norm", "folded-bf16", "forward",
-      {x, w, {residual, argument("out", out(0, N)), squares}}, baseline);
+      {x, w, {residual, port("out", out(0, N)), squares}}, baseline);
 
   const int64_t F = N / 2;  // gate and up are the halves of w
-  OperandView pair = operand(tensor(w_, DType::kBf16, F, K));
-  pair.accumulators = 2;
-  pair.part[1][0] = tensor(static_cast<bf16*>(w_) + F * K, DType::kBf16, F, K);
+  const OperandView pair = block::pair_of(
+      tensor(w_, DType::kBf16, F, K), tensor(static_cast<bf16*>(w_) + F * K, DType::kBf16, F, K));
   add("linear_swiglu", "bf16", "forward",
       {x,
        pair,
-       {argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
+       {port("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
         number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
-        argument("gate", out(0, F)), argument("up", out(1, F)), argument("out", out(2, F))}},
+        port("gate", out(0, F)), port("up", out(1, F)), port("out", out(2, F))}},
       baseline);
 
   constexpr int64_t kStateBytes = 16;
@@ -152,9 +133,9 @@ void CudaWorkload::add_forward() {
   add("linear_cross_entropy", "bf16", "forward",
       {x,
        w,
-       {argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
+       {port("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
         number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
-        argument("target", tensor(target_, DType::kInt64, 1, M)), argument("sums", sums)}},
+        port("target", tensor(target_, DType::kInt64, 1, M)), port("sums", sums)}},
       baseline);
 }
 
@@ -164,28 +145,20 @@ void CudaWorkload::add_rope() {
   const auto [M, N, K] = shape_;
   if (N % (3 * kHeadDim) != 0) return;
   const int64_t columns = N / 3;
-  OperandView weights;
-  weights.segments = 3;
-  weights.cut = Cut::kRows;
-  weights.accumulators = 2;
-  weights.halved = true;
-  weights.head_dim = kHeadDim;
+  std::vector<TensorView> weights;
   Argument out{"out", {}, 0};
   for (int i = 0; i < 3; ++i) {
-    weights.part[0][i] = weights.part[1][i] =
-        tensor(static_cast<bf16*>(w_) + i * columns * K, DType::kBf16, columns, K);
+    weights.push_back(tensor(static_cast<bf16*>(w_) + i * columns * K, DType::kBf16, columns, K));
     out.tensors.push_back(tensor(out_[i], DType::kBf16, M, columns));
   }
   void* inv_freq = memory(kHeadDim / 2, DType::kFp32, Fill::kPartials);  // any numbers will do
   add("linear_rope", "bf16", "forward",
       {operand(tensor(x_, DType::kBf16, M, K)),
-       weights,
-       {{"rstd", {tensor(partials_, DType::kFp32, (K + 63) / 64, M)}, 0},
-        {"rstd.width", {}, static_cast<double>(K)},
-        {"rstd.epsilon", {}, 1e-5},
-        {"positions", {tensor(positions_, DType::kInt64, 1, M)}, 0},
-        {"inv_freq", {tensor(inv_freq, DType::kFp32, 1, kHeadDim / 2)}, 0},
-        out}},
+       block::halves_of(kHeadDim, weights),
+       {port("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
+        number("rstd.width", static_cast<double>(K)), number("rstd.epsilon", 1e-5),
+        port("positions", tensor(positions_, DType::kInt64, 1, M)),
+        port("inv_freq", tensor(inv_freq, DType::kFp32, 1, kHeadDim / 2)), out}},
       {M, N, K, x_, w_, false, false, out_[0], DType::kBf16});
 }
 
@@ -201,22 +174,22 @@ void CudaWorkload::add_input_gradients() {
   const OperandView w = operand(transposed(w_, DType::kBf16, N, K));
   const auto tile = [&](void* data) { return tensor(data, DType::kBf16, M, K); };
   const GemmRequest baseline{M, K, N, dz_, w_, false, true, out_[0], DType::kBf16};
-  add("linear", "bf16", "dX", {dz, w, {argument("out", tile(out_[0]))}}, baseline);
+  add("linear", "bf16", "dX", {dz, w, {port("out", tile(out_[0]))}}, baseline);
 
   // w is a down projection, [h, F], or square.
   if (K >= N) {
-    const Argument rstd = argument("rstd", tensor(partials_, DType::kFp32, (N + 63) / 64, M));
+    const Argument rstd = port("rstd", tensor(partials_, DType::kFp32, (N + 63) / 64, M));
     std::vector<Argument> arguments = {
-        argument("gate", tile(residual_)),
-        argument("up", tile(up_)),
+        port("gate", tile(residual_)),
+        port("up", tile(up_)),
         rstd,
         number("rstd.width", static_cast<double>(N)),
         number("rstd.epsilon", 1e-5),
-        argument("dgate", tile(out_[0])),
-        argument("dup", tile(out_[1])),
-        argument("dots", tensor(squares_, DType::kFp32, (K + 63) / 64, M))};
+        port("dgate", tile(out_[0])),
+        port("dup", tile(out_[1])),
+        port("dots", tensor(squares_, DType::kFp32, (K + 63) / 64, M))};
     add("linear_swiglu_backward", "bf16", "dX", {dz, w, arguments}, baseline);
-    arguments.push_back(argument("out", tile(out_[2])));
+    arguments.push_back(port("out", tile(out_[2])));
     add("linear_swiglu_backward", "bf16", "dX", {dz, w, arguments}, baseline);
   }
 
@@ -224,25 +197,25 @@ void CudaWorkload::add_input_gradients() {
   if (N >= K) {
     const int64_t F = N / 2;
     const OperandView halves =
-        contraction(tensor(dz_, DType::kBf16, M, F),
-                    tensor(static_cast<bf16*>(dz_) + M * F, DType::kBf16, M, F));
-    const OperandView weights =
-        contraction(transposed(w_, DType::kBf16, F, K),
-                    transposed(static_cast<bf16*>(w_) + F * K, DType::kBf16, F, K));
+        operand(Cut::kContraction, {tensor(dz_, DType::kBf16, M, F),
+                                    tensor(static_cast<bf16*>(dz_) + M * F, DType::kBf16, M, F)});
+    const OperandView weights = operand(
+        Cut::kContraction, {transposed(w_, DType::kBf16, F, K),
+                            transposed(static_cast<bf16*>(w_) + F * K, DType::kBf16, F, K)});
     std::vector<Argument> arguments = {
-        argument("x", tile(up_)),
-        argument("dx_in", tile(residual_)),
-        argument("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
+        port("x", tile(up_)),
+        port("dx_in", tile(residual_)),
+        port("rstd", tensor(partials_, DType::kFp32, (K + 63) / 64, M)),
         number("rstd.width", static_cast<double>(K)),
         number("rstd.epsilon", 1e-5),
-        argument("dots", tensor(partials_, DType::kFp32, (N + 63) / 64, M)),
+        port("dots", tensor(partials_, DType::kFp32, (N + 63) / 64, M)),
         number("dots.width", static_cast<double>(K)),
-        argument("dx", tile(out_[0]))};
+        port("dx", tile(out_[0]))};
     add("linear_norm_backward", "folded-bf16", "dX", {halves, weights, arguments}, baseline);
-    arguments.push_back(argument("gamma", tensor(gamma_, DType::kBf16, 1, K)));
-    arguments.push_back(argument("dgamma", tensor(dgamma_, DType::kFp32, (M + 63) / 64, K)));
+    arguments.push_back(port("gamma", tensor(gamma_, DType::kBf16, 1, K)));
+    arguments.push_back(port("dgamma", tensor(dgamma_, DType::kFp32, (M + 63) / 64, K)));
     add("linear_norm_backward", "kept-bf16", "dX", {halves, weights, arguments}, baseline);
-    arguments.push_back(argument("scaled", tile(out_[1])));
+    arguments.push_back(port("scaled", tile(out_[1])));
     add("linear_norm_backward", "kept-bf16", "dX", {halves, weights, arguments}, baseline);
   }
 }
@@ -252,22 +225,22 @@ void CudaWorkload::add_weight_gradients() {
   const auto [M, N, K] = shape_;
   const OperandView a = operand(transposed(dz_, DType::kBf16, M, N));
   const OperandView b = operand(transposed(x_, DType::kBf16, M, K));
-  const Argument out = argument("out", tensor(dw_, DType::kFp32, N, K));
-  const Argument c = argument("c", out.tensors[0]);
+  const Argument out = port("out", tensor(dw_, DType::kFp32, N, K));
+  const Argument c = port("c", out.tensors[0]);
   const GemmRequest baseline{N, K, M, dz_, x_, true, true, dw_, DType::kFp32};
   add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {out}}, baseline);
   add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {c, out}}, baseline);
-  const Argument squares = argument("squares", tensor(squares_, DType::kFp32, (K + 63) / 64, N));
+  const Argument squares = port("squares", tensor(squares_, DType::kFp32, (K + 63) / 64, N));
   add("linear_weight_grad", "bf16-fp32", "dW", {a, b, {c, out, squares}}, baseline);
   add("linear_weight_grad", "folded-bf16-fp32", "dW",
       {a,
        b,
-       {c, argument("weight", tensor(w_, DType::kBf16, N, K)),
-        argument("gamma", tensor(gamma_, DType::kBf16, 1, K)), out,
-        argument("dgamma", tensor(dgamma_, DType::kFp32, (N + 63) / 64, K))}},
+       {c, port("weight", tensor(w_, DType::kBf16, N, K)),
+        port("gamma", tensor(gamma_, DType::kBf16, 1, K)), out,
+        port("dgamma", tensor(dgamma_, DType::kFp32, (N + 63) / 64, K))}},
       baseline);
   add("linear_weight_grad", "bf16", "dW",
-      {a, b, {argument("out", tensor(out_[1], DType::kBf16, N, K))}},
+      {a, b, {port("out", tensor(out_[1], DType::kBf16, N, K))}},
       {N, K, M, dz_, x_, true, true, out_[1], DType::kBf16});
 }
 

@@ -65,15 +65,6 @@ void DrawnWorkload::add(const catalogue::DrawnTensor& tensor, bool input,
   call_.arguments.push_back({tensor.name, {view}, 0});
 }
 
-std::vector<std::string> DrawnWorkload::optional_ports() const {
-  std::vector<std::string> result;
-  for (const PortView& port : variant_->program.ports) {
-    const bool given = find_argument(call_.arguments, port.name) != nullptr;
-    if (port.optional && given) result.push_back(port.name);
-  }
-  return result;
-}
-
 CpuDrawnWorkload::CpuDrawnWorkload(const catalogue::Variant& variant, const Shape& shape,
                                    bool all_ports)
     : variant_(&variant),

@@ -18,8 +18,7 @@ class DrawnWorkload {
                 const Allocate& allocate);
 
   const catalogue::Call& call() const { return call_; }
-  double bytes() const { return bytes_; }           // read and written
-  std::vector<std::string> optional_ports() const;  // those given
+  double bytes() const { return bytes_; }  // read and written
 
  private:
   void add(const catalogue::DrawnTensor& tensor, bool input, const Allocate& allocate);

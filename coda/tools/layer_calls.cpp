@@ -94,14 +94,16 @@ Argument LayerCalls::port(const char* name, const std::string& tensor) const {
   return {name, {view(tensor)}};
 }
 
-OperandView LayerCalls::operand(Cut cut, const Names& names, bool transposed) const {
-  OperandView result;
-  result.segments = static_cast<int>(names.size());
-  result.cut = result.segments > 1 ? cut : Cut::kNone;
-  for (size_t i = 0; i < names.size(); ++i) {
-    result.part[0][i] = transposed ? block::transpose(view(names[i])) : view(names[i]);
+std::vector<TensorView> LayerCalls::views(const Names& names, bool transposed) const {
+  std::vector<TensorView> result;
+  for (const std::string& name : names) {
+    result.push_back(transposed ? block::transpose(view(name)) : view(name));
   }
   return result;
+}
+
+OperandView LayerCalls::operand(Cut cut, const Names& names, bool transposed) const {
+  return block::operand(cut, views(names, transposed));
 }
 
 void LayerCalls::add(const char* operation, const std::string& variant, const OperandView& a,
@@ -146,23 +148,18 @@ void LayerCalls::add_forward() {
   const std::string fold = folded_ ? "folded " : "", next = folded_ ? "x" : "scaled";
   add_residual_norm("y", "wo", "x", "1");  // F1
 
-  OperandView gate_up = operand(Cut::kNone, {fold + "wg"});  // F2
-  gate_up.accumulators = 2;
-  gate_up.part[1][0] = view(fold + "wu");
+  const OperandView gate_up = block::pair_of(view(fold + "wg"), view(fold + "wu"));  // F2
   std::vector<Argument> arguments = {port("gate", "gate"), port("up", "up"), port("out", "a")};
   append(arguments, row_factor("squares1"));
   add("linear_swiglu", type_name_, operand(Cut::kNone, {next + "1"}), gate_up, arguments);
 
   add_residual_norm("a", "wd", "x1", "2");  // F3
 
-  OperandView qkv = operand(Cut::kRows, {fold + "wq", fold + "wk", fold + "wv"});  // F4
-  qkv.accumulators = 2;
-  qkv.halved = true;
-  qkv.head_dim = sizes_.head_dim;
-  for (int i = 0; i < qkv.segments; ++i) qkv.part[1][i] = qkv.part[0][i];
+  const OperandView qkv =
+      block::halves_of(sizes_.head_dim, views({fold + "wq", fold + "wk", fold + "wv"}));  // F4
   arguments = {port("inv_freq", "inv_freq"),
                port("positions", "positions"),
-               {"out", {view("q"), view("k"), view("v")}}};
+               {"out", views({"q", "k", "v"})}};
   append(arguments, row_factor("squares2"));
   add("linear_rope", type_name_, operand(Cut::kNone, {next + "2"}), qkv, arguments);
 }

@@ -31,6 +31,7 @@ class LayerCalls : public StackedTensors {  // named as by layer_reference()
   using Names = std::vector<std::string>;
 
   Argument port(const char* name, const std::string& tensor) const;
+  std::vector<TensorView> views(const Names& names, bool transposed = false) const;
   OperandView operand(Cut cut, const Names& names, bool transposed = false) const;
   void add(const char* operation, const std::string& variant, const OperandView& a,
            const OperandView& b, std::vector<Argument> arguments);

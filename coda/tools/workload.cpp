@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "coda/block/call.h"
 #include "coda/core/random.h"
 
 namespace coda::tools {
@@ -25,7 +26,39 @@ void generate(void* data, int64_t count, Value&& value) {
   for (int64_t i = 0; i < count; ++i) elements[i] = value();
 }
 
+// How many indices are drawn from, of targets and of rows in a table.
+int64_t indices(int64_t N) { return std::max<int64_t>(N, 1); }
+
 }  // namespace
+
+std::vector<std::string> given_optional_ports(const ProgramView& program,
+                                              const catalogue::Call& call) {
+  std::vector<std::string> result;
+  for (const PortView& port : program.ports) {
+    if (port.optional && find_argument(call.arguments, port.name) != nullptr) {
+      result.push_back(port.name);
+    }
+  }
+  return result;
+}
+
+Extent workload_extent(const PortView& port, const Problem& problem, int segment) {
+  Extent extent = expected_extent(port, problem, segment);
+  if (port.kind == PortKind::kPerRowFrom) {
+    extent.rows = partial_count(problem.contraction, kPartialWidth);
+  }
+  if (port.kind == PortKind::kPairTable) extent.rows = indices(problem.N());
+  return extent;
+}
+
+std::vector<Argument> workload_parameters(const catalogue::Variant& variant, int64_t K) {
+  std::vector<Argument> result;
+  for (const std::string& parameter : variant.parameters) {
+    const bool width = parameter.ends_with(".width");
+    result.push_back({parameter, {}, width ? static_cast<double>(K) : 1e-5});
+  }
+  return result;
+}
 
 Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool all_ports)
     : variant_(&variant), shape_(shape) {
@@ -57,26 +90,12 @@ Workload::Workload(const catalogue::Variant& variant, const Shape& shape, bool a
     const bool left_out = port.optional && !all_ports && !kept;
     if (!left_out && !port.given) call_.arguments.push_back(argument(port, problem));
   }
-  // Partials of K columns each, as the operation before would have left them.
-  for (const std::string& parameter : variant_->parameters) {
-    const bool width = parameter.ends_with(".width");
-    call_.arguments.push_back({parameter, {}, width ? static_cast<double>(shape_.K) : 1e-5});
-  }
+  block::append(call_.arguments, workload_parameters(variant, shape.K));
 }
 
 double Workload::flops() const {
   return 2.0 * static_cast<double>(shape_.M) * static_cast<double>(shape_.N) *
          static_cast<double>(shape_.K) * variant_->program.accumulators;
-}
-
-std::vector<std::string> Workload::optional_ports() const {
-  std::vector<std::string> result;
-  for (const PortView& port : variant_->program.ports) {
-    if (port.optional && find_argument(call_.arguments, port.name) != nullptr) {
-      result.push_back(port.name);
-    }
-  }
-  return result;
 }
 
 OperandView Workload::operand(const Segments& cuts, int64_t scale) {
@@ -100,12 +119,7 @@ Argument Workload::argument(const PortView& port, const Problem& problem) {
                     : integer                            ? Fill::kIndex
                                                          : Fill::kNormal;
   for (int i = 0; i < port.segments; ++i) {
-    Extent extent = expected_extent(port, problem, i);
-    if (port.kind == PortKind::kPerRowFrom) {
-      extent.rows = partial_count(problem.contraction, kPartialWidth);
-    }
-    if (port.kind == PortKind::kPairTable)
-      extent.rows = std::max<int64_t>(shape_.N, 1);  // an index's range
+    const Extent extent = workload_extent(port, problem, i);
     result.tensors.push_back(tensor(port.dtype, port.element_bytes, extent, fill));
   }
   return result;
@@ -125,7 +139,7 @@ TensorView Workload::tensor(DType dtype, int64_t element_bytes, Extent extent, F
   if (fill == Fill::kZero) {
     std::memset(data, 0, bytes);
   } else if (fill == Fill::kIndex) {
-    const auto column = [&] { return random.between(0, std::max<int64_t>(shape_.N, 1) - 1); };
+    const auto column = [&] { return random.between(0, indices(shape_.N) - 1); };
     if (dtype == DType::kInt64) generate<int64_t>(data, count, column);
     if (dtype == DType::kInt32) {
       generate<int32_t>(data, count, [&] { return static_cast<int32_t>(column()); });

@@ -14,6 +14,14 @@ struct Shape {
   int64_t M = 0, N = 0, K = 0;  // N of one accumulator
 };
 
+std::vector<std::string> given_optional_ports(const ProgramView& program,
+                                              const catalogue::Call& call);
+
+// Of a port's tensor: partials of K columns, in a table a row for every index that is drawn.
+Extent workload_extent(const PortView& port, const Problem& problem, int segment);
+// Of partials of K columns, as the operation before would have left them.
+std::vector<Argument> workload_parameters(const catalogue::Variant& variant, int64_t K);
+
 class Workload {
  public:
   // Optional ports are left out, except row factors finished from partials, which stand for the
@@ -23,7 +31,6 @@ class Workload {
   void run(const cpu::Options& options) const { variant_->run_cpu(call_, options); }
   double flops() const;
   const catalogue::Call& call() const { return call_; }
-  std::vector<std::string> optional_ports() const;  // those given
 
  private:
   struct Free {
