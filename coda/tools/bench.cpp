@@ -9,6 +9,7 @@
 #include "coda/core/error.h"
 #include "coda/tools/drawn_workload.h"
 #include "coda/tools/machine.h"
+#include "coda/tools/median.h"
 #include "coda/tools/openblas.h"
 
 namespace coda::tools {
@@ -31,13 +32,6 @@ struct Entry {
   std::optional<size_t> baseline;
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 // What is measured at one shape.
 class Race {
  public:
@@ -54,7 +48,7 @@ class Race {
     entry.result.rounds = options_.rounds;
     if (variant.draw != nullptr) return add_drawn(variant, std::move(entry));
     const auto workload = std::make_shared<Workload>(variant, shape_, options_.all_ports);
-    entry.result.ports = workload->optional_ports();
+    entry.result.ports = given_optional_ports(variant.program, workload->call());
     entry.result.tflops = workload->flops() * 1e-12;  // divided by the seconds at the end
     entry.contender = contender(fmt::format("{} {} {}", operation.name, variant.name, shape_.N),
                                 [=, options = cpu_options()] { workload->run(options); });
@@ -72,7 +66,7 @@ class Race {
   void add_drawn(const Variant& variant, Entry entry) {
     const auto workload = std::make_shared<CpuDrawnWorkload>(variant, shape_, options_.all_ports);
     entry.result.config = "rows";
-    entry.result.ports = workload->workload().optional_ports();
+    entry.result.ports = given_optional_ports(variant.program, workload->workload().call());
     entry.result.gigabytes_per_s = workload->workload().bytes() * 1e-9;  // likewise
     const std::string key = fmt::format("{} {}", entry.result.operation, variant.name);
     entry.contender = contender(key, [=, options = cpu_options()] { workload->run(options); });

@@ -14,6 +14,7 @@
 #include "coda/tools/cuda_power.h"
 #include "coda/tools/cuda_targets.h"
 #include "coda/tools/cuda_workload.h"
+#include "coda/tools/median.h"
 
 namespace coda::tools {
 namespace {
@@ -25,18 +26,11 @@ constexpr double kFirstWarmUpSeconds = 3, kWarmUpSeconds = 0.3;
 
 struct Contender {
   std::function<void()> run;
-  std::vector<float> ms;
+  std::vector<double> ms;
   int launches = 1;  // in half a turn
 
   void run_all() const {
     for (int i = 0; i < launches; ++i) run();
-  }
-
-  double median() const {
-    std::vector<float> sorted = ms;
-    std::ranges::sort(sorted);
-    const size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
   }
 };
 
@@ -128,9 +122,9 @@ class CudaRace {
   void finish(std::vector<BenchResult>& results) const {
     for (const Entry& entry : entries_) {
       BenchResult result = entry.result;
-      result.ms = contenders_[entry.contender].median();
+      result.ms = median(contenders_[entry.contender].ms);
       result.baseline_ms = baseline_ms(*entry.baseline);
-      result.usual_ms = contenders_[entry.baseline->usual].median();
+      result.usual_ms = median(contenders_[entry.baseline->usual].ms);
       const Shape& s = result.shape;
       result.tflops = entry.accumulators * 2e-9 * static_cast<double>(s.M) *
                       static_cast<double>(s.N) * static_cast<double>(s.K) / result.ms;
@@ -179,8 +173,8 @@ class CudaRace {
   }
 
   double baseline_ms(const Baseline& baseline) const {
-    double least = contenders_[baseline.usual].median();
-    for (const size_t i : baseline.fastest) least = std::min(least, contenders_[i].median());
+    double least = median(contenders_[baseline.usual].ms);
+    for (const size_t i : baseline.fastest) least = std::min(least, median(contenders_[i].ms));
     return least;
   }
 

@@ -6,6 +6,7 @@
 #include "coda/plan/cuda.h"
 #include "coda/tools/cuda_buffer.h"
 #include "coda/tools/drawn_workload.h"
+#include "coda/tools/median.h"
 
 namespace coda::tools {
 namespace {
@@ -40,12 +41,6 @@ struct Timer {
 
   cudaEvent_t begin = nullptr, end = nullptr;
 };
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 BenchResult measure(const Operation& operation, const Variant& variant, const Shape& shape,
                     bool all_ports, int rounds) {
@@ -87,7 +82,7 @@ BenchResult measure(const Operation& operation, const Variant& variant, const Sh
   result.dtype = variant.operand;
   result.shape = shape;
   result.backend = "cuda";
-  result.ports = workload.optional_ports();
+  result.ports = given_optional_ports(variant.program, workload.call());
   result.rounds = rounds;
   result.config = "rows";
   result.ms = median(mine);
