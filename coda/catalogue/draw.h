@@ -75,7 +75,6 @@ struct DrawRequest {
   bool wants(double probability) const {
     return size != nullptr ? all_ports : random.chance(probability);
   }
-  int64_t extent(int64_t asked, int64_t drawn) const { return size != nullptr ? asked : drawn; }
 };
 
 using Draw = DrawnCase (*)(const DrawRequest& request);

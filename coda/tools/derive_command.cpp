@@ -34,9 +34,7 @@ std::map<std::string, double> numbers_of(const std::vector<std::string>& texts) 
 }
 
 void derive_one(const catalogue::Operation& operation, const DeriveCommand& command) {
-  const catalogue::Variant& variant = command.variant.empty()
-                                          ? operation.variants.front()
-                                          : catalogue::find_variant(operation, command.variant);
+  const catalogue::Variant& variant = named_variant(operation, command.variant);
   if (variant.trace == nullptr) {
     throw Error(fmt::format("{} is no GEMM program: there is nothing to derive", operation.name));
   }

@@ -18,9 +18,7 @@ struct ExplainOptions {
 
 void explain_one(const catalogue::Operation& operation, const ExplainOptions& options,
                  const Gpu& gpu, plan::Regime regime) {
-  const catalogue::Variant& variant = options.variant.empty()
-                                          ? operation.variants.front()
-                                          : catalogue::find_variant(operation, options.variant);
+  const catalogue::Variant& variant = named_variant(operation, options.variant);
   trace::TrafficShape shape = options.shape;
   shape.operand_bytes = dtype_bytes(variant.operand);
   const Explanation explanation = explain(

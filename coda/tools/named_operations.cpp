@@ -47,4 +47,9 @@ const catalogue::SimulatedProgram* NamedOperations::find_simulated(
 }
 #endif
 
+const catalogue::Variant& named_variant(const catalogue::Operation& operation,
+                                        const std::string& name) {
+  return name.empty() ? operation.variants.front() : catalogue::find_variant(operation, name);
+}
+
 }  // namespace coda::tools

@@ -25,4 +25,8 @@ class NamedOperations {
   std::vector<const catalogue::Operation*> list_;
 };
 
+// The variant of that name, of no name the first.
+const catalogue::Variant& named_variant(const catalogue::Operation& operation,
+                                        const std::string& name);
+
 }  // namespace coda::tools

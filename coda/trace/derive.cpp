@@ -16,10 +16,6 @@
 namespace coda::trace {
 namespace {
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 class Derivation {
  public:
   Derivation(const Graph& forward, DeriveRequest request)

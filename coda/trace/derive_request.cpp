@@ -8,13 +8,10 @@
 #include "coda/core/error.h"
 
 namespace coda::trace {
-namespace {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
-
-}  // namespace
 
 DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options) {
   const auto& ports = forward.program.ports;

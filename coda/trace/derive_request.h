@@ -11,6 +11,8 @@ struct DeriveRequest {
   std::vector<std::string> saved;    // none: all that are given
 };
 
+bool contains(const std::vector<std::string>& names, const std::string& name);
+
 DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options);
 
 }  // namespace coda::trace
