@@ -11,8 +11,20 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+known=" check bench ceiling package numerics overhead programs layer operations cross_entropy train \
+model decode sanitizers "
 results=${1:-bench/results}
 parts=" ${*:2} "
+for part in "${@:2}"; do
+  [[ $known == *" $part "* ]] || {
+    echo "bench/gpu.sh: no part $part; there are$known" >&2
+    exit 2
+  }
+done
+if [[ $known == *" $results "* ]]; then
+  echo "bench/gpu.sh: $results is a part; the folder for results comes before it" >&2
+  exit 2
+fi
 coda=build-gpu/coda
 mkdir -p "$results"
 report=()

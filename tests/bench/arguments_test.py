@@ -88,10 +88,22 @@ def check_scripts() -> None:
             assert "Traceback" not in done.stderr, (name, done.stderr)
 
 
+def check_gpu_script() -> None:
+    for given, message in (
+        ([ROOT / "runs" / "never", "modle"], "no part modle; there are check bench"),
+        (["package"], "package is a part"),
+    ):
+        command = ["bash", ROOT / "bench" / "gpu.sh", *given]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        assert done.returncode == 2 and message in done.stderr, (given, done.stderr)
+        assert not (ROOT / "runs" / "never").exists(), "a folder was made"
+
+
 def main() -> int:
     check_numbers()
     check_files()
     check_device()
+    check_gpu_script()
     if importlib.util.find_spec("torch") is not None:
         check_scripts()
     return 0
