@@ -196,6 +196,8 @@ def main() -> int:
     parser.add_argument("--threads", type=arguments.count, default=2)
     parser.add_argument("--json", type=arguments.result_file, metavar="FILE")
     a = parser.parse_args()
+    if any(k % 64 != 0 for _, _, k in a.shape):
+        parser.error("--shape: expected K a multiple of 64, of which a partial sum is")
 
     keep_memory()
     torch.manual_seed(1)

@@ -77,6 +77,9 @@ def check_device() -> None:
 
 def check_scripts() -> None:
     """Each answers with one line, not with a traceback."""
+    script = [sys.executable, ROOT / "bench" / "torch_cpu.py", "--shape", "64x64x50"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "K a multiple of 64" in done.stderr, done.stderr
     for name in SCRIPTS:
         for given, message in (
             (["--json", "no/such/folder.json"], "there is no folder no/such"),
