@@ -3,6 +3,7 @@
 - A path in backticks in a Markdown file exists: from the root, from coda/ or beside the file.
 - A code block under `<!-- file: PATH -->` is that file, to the letter; with `lines: A-B` behind the
   path, those lines of it.
+- A link leads to a file here, and to a heading of it where it names one.
 """
 
 import re
@@ -20,6 +21,8 @@ MARKED = re.compile(
     r"```[^\n]*\n(?P<code>.*?)^```[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
+LINK = re.compile(r"\]\((?P<path>[^)\s#]*)(?:#(?P<anchor>[^)\s]+))?\)")
+HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 SUFFIXES = (".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".md", ".cmake", ".json", ".txt", ".toml")
 MADE_LATER = (
     "build/",
@@ -50,6 +53,25 @@ def exists(text: str, beside: Path, names: set[str]) -> bool:
     return any(next(folder.glob(text), None) is not None for folder in folders)
 
 
+def anchors(text: str) -> set[str]:
+    """Of its headings, as GitHub names them."""
+    headings = HEADING.findall(FENCE.sub("", text))
+    return {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+
+
+def check_links(name: str, document: Path, text: str) -> list[str]:
+    errors = []
+    for match in LINK.finditer(QUOTED.sub("", FENCE.sub("", text))):
+        if "://" in match["path"]:
+            continue
+        target = document.parent / match["path"] if match["path"] else document
+        if not target.exists():
+            errors.append(f"{name}: the link to {match['path']} leads nowhere")
+        elif match["anchor"] and match["anchor"] not in anchors(target.read_text("utf-8")):
+            errors.append(f"{name}: {target.name} has no heading #{match['anchor']}")
+    return errors
+
+
 def check(name: str, file_names: set[str]) -> list[str]:
     document = ROOT / name
     text = document.read_text(encoding="utf-8")
@@ -67,7 +89,7 @@ def check(name: str, file_names: set[str]) -> list[str]:
     for match in QUOTED.finditer(FENCE.sub("", text)):
         if looks_like_path(match[1]) and not exists(match[1], document.parent, file_names):
             errors.append(f"{name}: `{match[1]}` does not exist")
-    return errors
+    return errors + check_links(name, document, text)
 
 
 def main() -> int:
