@@ -25,4 +25,5 @@ def source(document: dict) -> str:
     where = document["gpu"] or document["machine"]
     if not document["gpu"] and "torch" in document:
         where += f", PyTorch {document['torch']}"
-    return f"{where}; {commit_text(document).replace(CHANGED, f'**{CHANGED}**')}"
+    commit = commit_text(document).replace(CHANGED, f"**{CHANGED}**")
+    return f"{where}; {commit}" + (f", measured {document['date']}" if "date" in document else "")

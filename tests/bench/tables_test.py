@@ -221,6 +221,7 @@ KINDS = (
     (OVERHEAD, "| of it PyTorch's dispatcher | 2.0 |"),
     (OVERHEAD, "five operators | 40, recorded 80 |"),
     ({**TRAIN, "commit": "abc-dirty"}, "PyTorch 2; commit abc **with changes**; medians"),
+    ({**TRAIN, "date": "2026-01-31"}, "PyTorch 2; commit abc, measured 2026-01-31; medians"),
     (CEILING, "| cuBLAS | 64×8 | 612 | 1500 | 690 | 700 | 1500 | 690 |"),
     (
         {**MODEL, "bare_ms": {"random": 25.0, "zeros": 15.0}},
