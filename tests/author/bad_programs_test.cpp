@@ -1,18 +1,17 @@
 // Programs that must not compile: what an author is shown first, and at which line.
 // Each header in bad_programs says so in its first line, "// expect LINE: TEXT".
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "coda/author/diagnostics.h"
 #include "coda/author/host_sources.h"
 #include "coda/author/process.h"
 #include "coda/author/toolchain.h"
+#include "tests/core/temporary_folder.h"
 
 namespace coda::author {
 namespace {
@@ -26,31 +25,16 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "coda-bad-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
-std::string write(const fs::path& path, const std::string& text) {
-  std::ofstream(path) << text;
-  return path.string();
-}
-
 TEST(BadPrograms, AreShownAtTheAuthorsLine) {
   const Toolchain toolchain = find_toolchain();
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<std::string> base{toolchain.compiler};
   base.insert(base.end(), toolchain.flags.begin(), toolchain.flags.end());
   base.insert(base.end(), toolchain.isas[0].begin(), toolchain.isas[0].end());
   base.emplace_back("-fdiagnostics-color=never");
   // Compiled once, so that a program takes a tenth of a second.
   const std::string prefix =
-      write(folder.path / "prefix.h", "#include \"coda/cpu/instantiate.h\"\n#include <cmath>\n");
+      folder.write("prefix.h", "#include \"coda/cpu/instantiate.h\"\n#include <cmath>\n");
   std::vector<std::string> precompile = base;
   for (const char* argument : {"-x", "c++-header", prefix.c_str(), "-o"}) {
     precompile.emplace_back(argument);
@@ -71,7 +55,7 @@ TEST(BadPrograms, AreShownAtTheAuthorsLine) {
     std::vector<std::string> command = base;
     const ProgramFiles files{.name = "bad", .line = 5, .program = program};
     const std::string source =
-        write(folder.path / (program.stem().string() + ".cpp"), epilogues_source({&files, 1}));
+        folder.write(program.stem().string() + ".cpp", epilogues_source({&files, 1}));
     for (const std::string& argument :
          {std::string("-fsyntax-only"), std::string("-include"), prefix, source}) {
       command.push_back(argument);

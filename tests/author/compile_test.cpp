@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 
 #include "coda/author/nvrtc.h"
 #include "coda/core/error.h"
+#include "tests/core/temporary_folder.h"
 
 namespace coda {
 namespace {
@@ -30,7 +30,7 @@ struct Doubled {
 };
 )";
 
-class CompileTest : public testing::Test {
+class CompileTest : public InFolder {
  protected:
   void SetUp() override {
     try {
@@ -38,17 +38,9 @@ class CompileTest : public testing::Test {
     } catch (const DeviceError& error) {
       GTEST_SKIP() << error.what();
     }
-    std::string name = (fs::temp_directory_path() / "coda-compile-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     setenv("CODA_CACHE", (folder_ / "cache").c_str(), 1);
-    write("doubled.h", kProgram);
-    write("factor.h", "constexpr float kFactor = 2.0f;\n");
-  }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
+    folder_.write("doubled.h", kProgram);
+    folder_.write("factor.h", "constexpr float kFactor = 2.0f;\n");
   }
   KernelSource source() const {
     return {.program = folder_ / "doubled.h",
@@ -63,8 +55,6 @@ class CompileTest : public testing::Test {
     }
     return result;
   }
-
-  fs::path folder_;
 };
 
 TEST_F(CompileTest, CompilesOnceUntilSomethingChanges) {
@@ -91,14 +81,14 @@ TEST_F(CompileTest, CompilesOnceUntilSomethingChanges) {
   EXPECT_TRUE(compile(source()).from_cache);
 
   // So is a program whose other header has changed.
-  write("factor.h", "constexpr float kFactor = 3.0f;\n");
+  folder_.write("factor.h", "constexpr float kFactor = 3.0f;\n");
   EXPECT_FALSE(compile(source()).from_cache);
   EXPECT_EQ(entries().size(), 2u);
 }
 
 TEST_F(CompileTest, ShowsTheAuthorsLine) {
-  write("doubled.h",
-        std::string(kProgram).replace(std::string(kProgram).find("kFactor"), 7, "kFctor"));
+  folder_.write("doubled.h",
+                std::string(kProgram).replace(std::string(kProgram).find("kFactor"), 7, "kFctor"));
   try {
     compile(source());
     FAIL() << "expected an error";

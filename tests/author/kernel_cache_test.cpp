@@ -8,21 +8,15 @@
 #include <fstream>
 
 #include "coda/core/sha256.h"
+#include "tests/core/temporary_folder.h"
 
 namespace coda::author {
 namespace {
 
 namespace fs = std::filesystem;
 
-class KernelCacheTest : public testing::Test {
+class KernelCacheTest : public InFolder {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "coda-cache-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
   const std::string key_ = sha256("a kernel");
 };
 
@@ -48,7 +42,7 @@ TEST_F(KernelCacheTest, GivesBackWhatItWasGiven) {
 }
 
 TEST_F(KernelCacheTest, TakesADamagedEntryForNone) {
-  const KernelCache cache(folder_);
+  const KernelCache cache(folder_.path());
   cache.keep(key_, "some bytes of a kernel");
   for (const size_t at : {0u, 40u, 64u, 80u}) {
     cache.keep(key_, "some bytes of a kernel");
@@ -71,14 +65,14 @@ TEST_F(KernelCacheTest, TakesADamagedEntryForNone) {
 }
 
 TEST_F(KernelCacheTest, DoesWithoutAFolderThatCannotBeWritten) {
-  std::ofstream(folder_ / "file") << "no folder";
+  folder_.write("file", "no folder");
   const KernelCache cache(folder_ / "file");
   cache.keep(key_, "bytes");
   EXPECT_FALSE(cache.find(key_));
 }
 
 TEST_F(KernelCacheTest, IsSharedByProcesses) {
-  const KernelCache cache(folder_);
+  const KernelCache cache(folder_.path());
   constexpr int kProcesses = 8, kRounds = 200;
   const auto bytes = [](int process) {
     return std::string(20000 + static_cast<size_t>(process), static_cast<char>('a' + process));
@@ -103,7 +97,7 @@ TEST_F(KernelCacheTest, IsSharedByProcesses) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   int files = 0;
-  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_)) ++files;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_.path())) ++files;
   EXPECT_EQ(files, 1);  // nothing temporary is left
 }
 

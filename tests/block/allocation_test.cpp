@@ -1,49 +1,19 @@
-// Memory asked for while a model runs: none for tensors. Every allocation of the process is seen
-// (glibc).
+// Memory asked for while a model runs: none for tensors.
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cmath>
 
 #include "coda/train/initial_weights.h"
 #include "tests/block/small_model.h"
+#include "tests/core/watch_allocations.h"
 
 namespace {
 std::atomic<size_t> largest{0};
+}
 
-void count(size_t bytes) {
+void see_allocation(size_t bytes) {
   if (bytes > largest) largest = bytes;
-}
-}  // namespace
-
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-
-void* malloc(size_t bytes) {
-  count(bytes);
-  return __libc_malloc(bytes);
-}
-void* calloc(size_t elements, size_t bytes) {
-  count(elements * bytes);
-  return __libc_calloc(elements, bytes);
-}
-void* realloc(void* old, size_t bytes) {
-  count(bytes);
-  return __libc_realloc(old, bytes);
-}
-void* aligned_alloc(size_t alignment, size_t bytes) {
-  count(bytes);
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** result, size_t alignment, size_t bytes) {
-  count(bytes);
-  *result = __libc_memalign(alignment, bytes);
-  return *result == nullptr ? ENOMEM : 0;
-}
 }
 
 namespace coda::block {

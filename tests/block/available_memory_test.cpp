@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/train/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 
 namespace coda::block {
 namespace {
@@ -16,7 +16,7 @@ class AvailableMemory : public testing::Test {
     folder_.write("sys/fs/cgroup/memory.current", current);
     folder_.write("sys/fs/cgroup/memory.stat", stat);
   }
-  train::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(AvailableMemory, CountsCachesThatGiveWay) {

@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "coda/checkpoint/safetensors.h"
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace coda::checkpoint {
@@ -47,9 +47,9 @@ void fill(const std::string& path, const std::string& text) {
 
 TEST_F(Atomic, AFileIsReplaced) {
   write_file_atomically(folder_ / "x", "one");
-  EXPECT_EQ(get(folder_ / "x"), "one");
+  EXPECT_EQ(read_all(folder_ / "x"), "one");
   write_file_atomically(folder_ / "x", "");
-  EXPECT_EQ(get(folder_ / "x"), "");
+  EXPECT_EQ(read_all(folder_ / "x"), "");
   EXPECT_EQ(entries(folder_.path()), 1u);
 }
 
@@ -60,7 +60,7 @@ TEST_F(Atomic, AFileStaysWhenTheWriteIsCutShort) {
     expect_error([&] { write_file_atomically(folder_ / "x", std::string(1001, 'a')); },
                  {folder_ / "x", "as it was", "File too large"});
   }
-  EXPECT_EQ(get(folder_ / "x"), "before");
+  EXPECT_EQ(read_all(folder_ / "x"), "before");
   EXPECT_EQ(entries(folder_.path()), 1u);
 }
 
@@ -83,10 +83,10 @@ TEST_F(Atomic, AFolderIsMadeAndReplaced) {
   });
   write_folder_atomically(folder_ / "m/", [&](const std::string& folder) {
     EXPECT_TRUE(fs::is_empty(folder));
-    EXPECT_EQ(get(folder_ / "m/b"), "2");
+    EXPECT_EQ(read_all(folder_ / "m/b"), "2");
     fill(folder + "/a", "3");
   });
-  EXPECT_EQ(get(folder_ / "m/a"), "3");
+  EXPECT_EQ(read_all(folder_ / "m/a"), "3");
   EXPECT_FALSE(fs::exists(folder_ / "m/b"));
   EXPECT_EQ(entries(folder_.path()), 1u);
 }
@@ -105,7 +105,7 @@ TEST_F(Atomic, AFolderStaysWhenTheDiskIsFull) {
     expect_error([&] { write_folder_atomically(folder_ / "m", write); },
                  {folder_ / "m", "as it was", "model.safetensors", "File too large"});
   }
-  EXPECT_EQ(get(folder_ / "m/a"), "1");
+  EXPECT_EQ(read_all(folder_ / "m/a"), "1");
   EXPECT_EQ(entries(folder_.path()), 1u);
 
   const auto full = [&](const std::string& folder) {  // what is written there goes to a full disk
@@ -114,11 +114,11 @@ TEST_F(Atomic, AFolderStaysWhenTheDiskIsFull) {
   };
   expect_error([&] { write_folder_atomically(folder_ / "m", full); },
                {folder_ / "m", "as it was", "model.safetensors", "No space left on device"});
-  EXPECT_EQ(get(folder_ / "m/a"), "1");
+  EXPECT_EQ(read_all(folder_ / "m/a"), "1");
   EXPECT_EQ(entries(folder_.path()), 1u);
 
   write_folder_atomically(folder_ / "m", write);
-  EXPECT_EQ(get(folder_ / "m/a"), "2");
+  EXPECT_EQ(read_all(folder_ / "m/a"), "2");
 }
 
 TEST_F(Atomic, AFolderStaysWhenTheCallerFails) {
@@ -129,12 +129,12 @@ TEST_F(Atomic, AFolderStaysWhenTheCallerFails) {
 
 TEST_F(Atomic, LeftoversOfTheSameNameDoNotMatter) {
   fs::create_directories(folder_ / ".tmp-m/inner");
-  put(folder_ / ".tmp-x", "half");
+  write_all(folder_ / ".tmp-x", "half");
   write_folder_atomically(folder_ / "m",
                           [](const std::string& folder) { fill(folder + "/a", "1"); });
   write_file_atomically(folder_ / "x", "whole");
   EXPECT_FALSE(fs::exists(folder_ / "m/inner"));
-  EXPECT_EQ(get(folder_ / "x"), "whole");
+  EXPECT_EQ(read_all(folder_ / "x"), "whole");
   EXPECT_EQ(entries(folder_.path()), 2u);
 }
 
@@ -143,9 +143,9 @@ TEST_F(Atomic, PathsThatCannotBe) {
   expect_error([&] { write_file_atomically(folder_ / "no/x", ""); }, {"no/x", "No such file"});
   expect_error([&] { write_folder_atomically(folder_ / "no/m", nothing); },
                {"no/m", "No such file"});
-  put(folder_ / "file", "kept");
+  write_all(folder_ / "file", "kept");
   expect_error([&] { write_folder_atomically(folder_ / "file", nothing); }, {"file", "Not a dir"});
-  EXPECT_EQ(get(folder_ / "file"), "kept");
+  EXPECT_EQ(read_all(folder_ / "file"), "kept");
   fs::create_directory(folder_ / "dir");
   expect_error([&] { write_file_atomically(folder_ / "dir", ""); }, {"dir", "Is a directory"});
   expect_error([&] { write_file_atomically("", ""); }, {"ends in a name"});

@@ -5,7 +5,7 @@
 
 #include "coda/checkpoint/safetensors.h"
 #include "tests/checkpoint/safetensors_bytes.h"
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace coda::checkpoint {
@@ -89,7 +89,7 @@ class DamagedSafetensors : public testing::TestWithParam<Damage> {};
 
 TEST_P(DamagedSafetensors, AreRefusedWithTheReason) {
   const TemporaryFolder folder;
-  put(folder / "x", GetParam().bytes);
+  write_all(folder / "x", GetParam().bytes);
   try {
     const SafetensorsFile file(folder / "x");
     ADD_FAILURE() << "accepted";
@@ -118,7 +118,7 @@ std::string good_file(const std::string& path) {
   write_safetensors(path, std::vector{tensor_record("a", DType::kFp32, {2, 3}, values.data()),
                                       tensor_record("b.weight", DType::kBf16, {4}, values.data()),
                                       tensor_record("c", DType::kFp16, {1, 2}, values.data())});
-  return get(path);
+  return read_all(path);
 }
 
 // Refused, or whole: every byte of every tensor may be read.
@@ -146,10 +146,10 @@ TEST_F(InFolder, EveryTruncationAndExtensionIsRefused) {
   const std::string good = good_file(folder_ / "x");
   ASSERT_TRUE(is_read(folder_ / "x"));
   for (size_t size = 0; size < good.size(); ++size) {
-    put(folder_ / "x", good.substr(0, size));
+    write_all(folder_ / "x", good.substr(0, size));
     EXPECT_FALSE(is_read(folder_ / "x")) << size;
   }
-  put(folder_ / "x", good + '\0');
+  write_all(folder_ / "x", good + '\0');
   EXPECT_FALSE(is_read(folder_ / "x"));
 }
 
@@ -160,7 +160,7 @@ RC_GTEST_PROP(DamagedSafetensorsProperty, FlippedBytesNeverCrash, ()) {
   for (int i = 0; i < flips; ++i) {
     bytes[*rc::gen::inRange<size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
   }
-  put(folder / "x", bytes);
+  write_all(folder / "x", bytes);
   is_read(folder / "x");
 }
 
@@ -173,7 +173,7 @@ RC_GTEST_PROP(DamagedSafetensorsProperty, DigitsOfTheHeaderNeverCrash, ()) {
       byte = *rc::gen::element('0', '1', '5', '9', '-', '.', 'e', ',');
     }
   }
-  put(folder / "x", bytes);
+  write_all(folder / "x", bytes);
   is_read(folder / "x");
 }
 

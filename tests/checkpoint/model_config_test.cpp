@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace coda::checkpoint {
@@ -238,11 +238,11 @@ TEST(ModelConfig, Frequencies) {
 }
 
 TEST_F(InFolder, ConfigIsReadFromAFile) {
-  put(folder_ / "config.json", sizes("qwen2").dump());
+  write_all(folder_ / "config.json", sizes("qwen2").dump());
   EXPECT_EQ(read_model_config(folder_ / "config.json").family, Family::kQwen2);
   expect_error([&] { read_model_config(folder_ / "none"); }, {folder_ / "none", "No such file"});
   expect_error([&] { read_model_config(folder_.path()); }, {folder_.path(), "regular file"});
-  put(folder_ / "config.json", "{\"model_type\":");
+  write_all(folder_ / "config.json", "{\"model_type\":");
   expect_error([&] { read_model_config(folder_ / "config.json"); },
                {folder_ / "config.json", "not valid JSON"});
 }

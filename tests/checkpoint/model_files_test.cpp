@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "coda/checkpoint/parameter_names.h"
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace coda::checkpoint {
@@ -23,8 +23,8 @@ class ModelFolder : public InFolder {
     write_safetensors(folder_ / file, tensors);
   }
   void index(const std::string& weight_map) const {
-    put(folder_ / "model.safetensors.index.json",
-        R"({"metadata":{"total_size":1},"weight_map":)" + weight_map + "}");
+    write_all(folder_ / "model.safetensors.index.json",
+              R"({"metadata":{"total_size":1},"weight_map":)" + weight_map + "}");
   }
   void refused(std::initializer_list<std::string> reasons) const {
     expect_error([&] { ModelFiles::open(folder_.path()); }, reasons);
@@ -88,7 +88,7 @@ TEST_F(ModelFolder, WithMasks) {
 TEST_F(ModelFolder, WithoutWeights) {
   refused({folder_.path(), "neither model.safetensors nor"});
   expect_error([&] { ModelFiles::open(folder_ / "none"); }, {folder_ / "none", "No such file"});
-  put(folder_ / "file", "");
+  write_all(folder_ / "file", "");
   expect_error([&] { ModelFiles::open(folder_ / "file"); }, {"not a folder"});
 }
 
@@ -110,14 +110,14 @@ TEST_F(ModelFolder, WithABadIndex) {
   refused({"weight_map.a", "3", "a string"});
   index("[]");
   refused({"'weight_map'", "JSON object"});
-  put(folder_ / "model.safetensors.index.json", "{}");
+  write_all(folder_ / "model.safetensors.index.json", "{}");
   refused({"'weight_map'", "JSON object"});
-  put(folder_ / "model.safetensors.index.json", "{");
+  write_all(folder_ / "model.safetensors.index.json", "{");
   refused({"index.json", "not valid JSON"});
   shard("s2.safetensors", {{"b", {3}}});
   index(R"({"a":"s1.safetensors","b":"s2.safetensors"})");
-  const std::string whole = get(folder_ / "s2.safetensors");
-  put(folder_ / "s2.safetensors", whole.substr(0, whole.size() - 1));
+  const std::string whole = read_all(folder_ / "s2.safetensors");
+  write_all(folder_ / "s2.safetensors", whole.substr(0, whole.size() - 1));
   refused({"s2.safetensors", "truncated"});
 }
 

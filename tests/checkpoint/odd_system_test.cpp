@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "coda/checkpoint/atomic.h"
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace {
@@ -57,7 +57,7 @@ class OddSystem : public InFolder {
     });
   }
   void expect_only(const std::string& text) const {
-    EXPECT_EQ(get(folder_ / ("m/" + text)), text);
+    EXPECT_EQ(read_all(folder_ / ("m/" + text)), text);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "m"), {}), 1);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
   }
@@ -67,7 +67,7 @@ TEST_F(OddSystem, ShortAndInterruptedWritesGoOn) {
   longest_write = 7;
   const std::string text = "a text that takes more than one write of seven bytes";
   write_file_atomically(folder_ / "x", text);
-  EXPECT_EQ(get(folder_ / "x"), text);
+  EXPECT_EQ(read_all(folder_ / "x"), text);
   EXPECT_GT(writes, 8);
 }
 

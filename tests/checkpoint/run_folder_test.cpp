@@ -11,7 +11,7 @@
 #include "coda/checkpoint/atomic.h"
 #include "coda/checkpoint/safetensors.h"
 #include "coda/core/random.h"
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace coda::checkpoint {
@@ -37,7 +37,7 @@ SavedStep save(const std::string& run, int64_t step, int64_t keep_last) {
 }
 
 void expect_whole(const SavedStep& saved) {
-  EXPECT_EQ(get(saved.path + "/state.json"), std::to_string(saved.step));
+  EXPECT_EQ(read_all(saved.path + "/state.json"), std::to_string(saved.step));
   for (const char* name : {"/model.safetensors", "/optimizer.safetensors"}) {
     const SafetensorsFile file(saved.path + name);
     std::vector<float> weights(20000);
@@ -74,10 +74,10 @@ TEST_F(RunFolder, IgnoresAndRemovesWhatKilledRunsLeft) {
   const std::string run = folder_.path();
   save(run, 1, 3);
   fs::create_directories(folder_ / ".tmp-step-00000002");
-  put(folder_ / ".tmp-step-00000002/model.safetensors", "half");
-  put(folder_ / ".tmp-metrics.jsonl", "half");
-  put(folder_ / "metrics.jsonl", "kept");
-  put(folder_ / "step-00000009", "no folder");
+  write_all(folder_ / ".tmp-step-00000002/model.safetensors", "half");
+  write_all(folder_ / ".tmp-metrics.jsonl", "half");
+  write_all(folder_ / "metrics.jsonl", "kept");
+  write_all(folder_ / "step-00000009", "no folder");
   for (const char* name : {"step-", "step-x", "step-12x", "step--4", "step-99999999999999999999"}) {
     fs::create_directory(folder_ / name);
   }
@@ -86,7 +86,7 @@ TEST_F(RunFolder, IgnoresAndRemovesWhatKilledRunsLeft) {
   EXPECT_EQ(steps(run), (std::vector<int64_t>{1, 3}));
   EXPECT_FALSE(fs::exists(folder_ / ".tmp-step-00000002"));
   EXPECT_FALSE(fs::exists(folder_ / ".tmp-metrics.jsonl"));
-  EXPECT_EQ(get(folder_ / "metrics.jsonl"), "kept");
+  EXPECT_EQ(read_all(folder_ / "metrics.jsonl"), "kept");
 }
 
 TEST_F(RunFolder, AFailedSaveLeavesTheOthers) {
@@ -105,7 +105,7 @@ TEST_F(RunFolder, AFailedSaveLeavesTheOthers) {
 TEST_F(RunFolder, RefusesBadArguments) {
   expect_error([&] { save(folder_.path(), -1, 1); }, {"'step'", "-1"});
   expect_error([&] { save(folder_.path(), 1, 0); }, {"'keep_last'", "got 0"});
-  put(folder_ / "file", "");
+  write_all(folder_ / "file", "");
   expect_error([&] { save(folder_ / "file", 1, 1); }, {folder_ / "file", "Not a directory"});
   expect_error([&] { latest_checkpoint(folder_ / "file"); }, {folder_ / "file", "Not a directory"});
 }

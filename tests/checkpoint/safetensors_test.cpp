@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "tests/checkpoint/safetensors_bytes.h"
-#include "tests/checkpoint/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
 
 namespace coda::checkpoint {
@@ -43,7 +43,7 @@ TEST_F(Safetensors, AreWrittenAsTheFormatSays) {
   const std::string three("\x80\x3f\x00\x40\x40\x40", 6);
   const std::string data = std::string("\7\0\0\0\0\0\0\0", 8) +
                            std::string("\0\0\x80\x3f\0\0\0\x40", 8) + three + three + three;
-  EXPECT_EQ(get(folder_ / "x"), safetensors_bytes(header, data));
+  EXPECT_EQ(read_all(folder_ / "x"), safetensors_bytes(header, data));
 }
 
 RC_GTEST_PROP(SafetensorsProperty, AreReadAsTheyWereWritten, ()) {
@@ -93,15 +93,15 @@ TEST_F(Safetensors, GoThroughACopyInPieces) {
                     });
   write_safetensors(folder_ / "direct", tensors, {});
   EXPECT_EQ(copied, tensors[0].bytes);
-  EXPECT_EQ(get(folder_ / "copied"), get(folder_ / "direct"));
+  EXPECT_EQ(read_all(folder_ / "copied"), read_all(folder_ / "direct"));
 }
 
 TEST_F(Safetensors, OtherTypesAreRefusedWhenAskedFor) {
-  put(folder_ / "x",
-      safetensors_bytes(R"({"f8":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},)"
-                        R"("f4":{"dtype":"F4","shape":[3,2],"data_offsets":[4,7]},)"
-                        R"("w":{"dtype":"BF16","shape":[1],"data_offsets":[7,9]}})",
-                        std::string("abcdefg\x80\x3f", 9)));
+  write_all(folder_ / "x",
+            safetensors_bytes(R"({"f8":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},)"
+                              R"("f4":{"dtype":"F4","shape":[3,2],"data_offsets":[4,7]},)"
+                              R"("w":{"dtype":"BF16","shape":[1],"data_offsets":[7,9]}})",
+                              std::string("abcdefg\x80\x3f", 9)));
   const SafetensorsFile file(folder_ / "x");
   std::vector<float> value(1);
   copy_elements(file.tensor("w"), value);  // at an odd address

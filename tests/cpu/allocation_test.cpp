@@ -1,47 +1,19 @@
-// Memory asked for during a run: as much as tiles need, whatever M·N. Every allocation of the
-// process is counted (glibc).
+// Memory asked for during a run: as much as tiles need, whatever M·N.
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cerrno>
 #include <thread>
 #include <vector>
 
 #include "coda/cpu/run.h"
+#include "tests/core/watch_allocations.h"
 #include "tests/cpu/programs.h"
 
 namespace {
 std::atomic<size_t> allocated{0};
 }
 
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-
-void* malloc(size_t bytes) {
-  allocated += bytes;
-  return __libc_malloc(bytes);
-}
-void* calloc(size_t count, size_t bytes) {
-  allocated += count * bytes;
-  return __libc_calloc(count, bytes);
-}
-void* realloc(void* old, size_t bytes) {
-  allocated += bytes;
-  return __libc_realloc(old, bytes);
-}
-void* aligned_alloc(size_t alignment, size_t bytes) {
-  allocated += bytes;
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** result, size_t alignment, size_t bytes) {
-  allocated += bytes;
-  *result = __libc_memalign(alignment, bytes);
-  return *result == nullptr ? ENOMEM : 0;
-}
-}
+void see_allocation(size_t bytes) { allocated += bytes; }
 
 namespace coda::cpu {
 namespace {

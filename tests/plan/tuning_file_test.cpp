@@ -8,34 +8,22 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "coda/core/error.h"
+#include "tests/core/temporary_folder.h"
 
 namespace coda::plan {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is gone afterwards.
-class TuningFile : public testing::Test {
+class TuningFile : public InFolder {
  protected:
-  TuningFile() {
-    std::string name = (fs::temp_directory_path() / "coda_tuning_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    path_ = (folder_ / "cache.txt").string();
-  }
-  ~TuningFile() override { fs::remove_all(folder_); }
+  void write(const std::string& text) const { write_all(path_, text); }
+  std::string read() const { return read_all(path_); }
 
-  void write(const std::string& text) const { std::ofstream(path_) << text; }
-  std::string read() const {
-    std::ifstream file(path_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  fs::path folder_;
-  std::string path_;
+  const std::string path_ = folder_ / "cache.txt";
 };
 
 std::string key(int writer, int i) { return fmt::format("gpu{}\t{}\t0\tp\tm\ts", writer, i); }
@@ -68,7 +56,7 @@ TEST_F(TuningFile, KeepsWhatWasThere) {
 
 TEST_F(TuningFile, MissingAndDamagedFilesAreEmptyCaches) {
   EXPECT_EQ(read_tuning(path_).size(), 0u);
-  EXPECT_EQ(read_tuning(folder_.string()).size(), 0u);
+  EXPECT_EQ(read_tuning(folder_.path()).size(), 0u);
   write(
       "\x7f"
       "ELF");
@@ -96,12 +84,12 @@ TEST_F(TuningFile, OtherFilesAreNotReplaced) {
 }
 
 TEST_F(TuningFile, UnwritableFoldersAreSaid) {
-  const std::string missing = (folder_ / "missing" / "cache.txt").string();
+  const std::string missing = folder_ / "missing/cache.txt";
   EXPECT_NE(refusal(missing).find("No such file or directory"), std::string::npos);
   EXPECT_NE(refusal(missing).find(missing), std::string::npos);
   write("");
   EXPECT_NE(refusal(path_ + "/cache.txt").find("Not a directory"), std::string::npos);
-  const std::string folder = (folder_ / "folder").string();
+  const std::string folder = folder_ / "folder";
   fs::create_directory(folder);
   EXPECT_NE(refusal(folder).find("cannot replace it"), std::string::npos);
   EXPECT_FALSE(fs::exists(folder + ".tmp"));

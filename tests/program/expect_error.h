@@ -1,4 +1,4 @@
-// A call that must throw coda::Error, with everything its message has to say.
+// Calls that must throw coda::Error.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -10,15 +10,23 @@
 namespace coda {
 
 template <class F>
-void expect_error(F&& call, std::initializer_list<std::string> texts) {
+std::string message_of(F&& call) {
   try {
     call();
-    ADD_FAILURE() << "no error; expected one with: " << *texts.begin();
   } catch (const Error& error) {
-    for (const std::string& text : texts) {
-      EXPECT_NE(std::string(error.what()).find(text), std::string::npos)
-          << "'" << error.what() << "' does not say: " << text;
-    }
+    return error.what();
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return {};
+}
+
+// texts: everything the message has to say.
+template <class F>
+void expect_error(F&& call, std::initializer_list<std::string> texts) {
+  const std::string message = message_of(call);
+  for (const std::string& text : texts) {
+    EXPECT_NE(message.find(text), std::string::npos)
+        << "'" << message << "' does not say: " << text;
   }
 }
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "coda/core/error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
 
 namespace coda::train {
 namespace {

@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 
 #include "coda/core/error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/program/expect_error.h"
 
 namespace coda::train {
 namespace {
@@ -31,7 +32,7 @@ std::string as_bytes(const std::vector<Token>& tokens) {
 
 void expect_refused(const std::vector<fs::path>& paths, const CorpusOptions& options,
                     const std::vector<std::string>& parts) {
-  const std::string message = message_of<Error>([&] { Corpus(paths, options); });
+  const std::string message = message_of([&] { Corpus(paths, options); });
   for (const std::string& part : parts) {
     EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks: " << part;
   }
@@ -181,7 +182,7 @@ TEST(Corpus, NamesATokenBeyondTheVocabulary) {
   std::vector<int64_t> tokens(6);
   corpus.read(0, tokens);  // "aaa\naa"
   tokens.resize(8);
-  const std::string message = message_of<Error>([&] { corpus.read(0, tokens); });
+  const std::string message = message_of([&] { corpus.read(0, tokens); });
   for (const char* part : {"/b'", "token 122", "offset 2 ", "vocabulary of 122"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
@@ -226,7 +227,7 @@ TEST(Corpus, DefaultsToASourceTree) {
   folder.write("runs/metrics.md", "no");
   EXPECT_EQ(text_of(Corpus(default_corpus_paths(folder.path()), kShort)), "readme\ncode");
   const TemporaryFolder nothing;
-  const std::string message = message_of<Error>([&] { default_corpus_paths(nothing.path()); });
+  const std::string message = message_of([&] { default_corpus_paths(nothing.path()); });
   EXPECT_NE(message.find("--data"), std::string::npos) << message;
 }
 

@@ -11,7 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "coda/core/error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/core/temporary_folder.h"
+#include "tests/program/expect_error.h"
 
 namespace coda::train {
 namespace {
@@ -108,7 +109,7 @@ TEST(Metrics, RefuseForeignFiles) {
         "{\"step\":2,\"loss\":\"low\",\"learning_rate\":0,\"gradient_norm\":0,\"tokens\":0,"
         "\"seconds\":0,\"tokens_per_second\":0}"}) {
     const fs::path path = folder.write("metrics.jsonl", good + bad + "\n" + good);
-    const std::string message = message_of<Error>([&] { read_metrics(path); });
+    const std::string message = message_of([&] { read_metrics(path); });
     EXPECT_NE(message.find("metrics.jsonl' line 2"), std::string::npos) << message;
   }
   const fs::path path = folder.write("metrics.jsonl", "no json\n");
@@ -120,7 +121,7 @@ TEST(Metrics, RefuseForeignFiles) {
 TEST(Metrics, SayWhyTheyCannotBeWritten) {
   const TemporaryFolder folder;
   const std::string message =
-      message_of<Error>([&] { MetricsFile(folder.path() / "no folder/metrics.jsonl", 0); });
+      message_of([&] { MetricsFile(folder.path() / "no folder/metrics.jsonl", 0); });
   EXPECT_NE(message.find("no folder/metrics.jsonl': No such file"), std::string::npos) << message;
 }
 
@@ -136,7 +137,7 @@ TEST(Metrics, SurviveAFullDisk) {
   std::signal(SIGXFSZ, SIG_IGN);
   const rlimit limit{size + 10, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const std::string message = message_of<Error>([&] { file.append(step_metrics(2)); });
+  const std::string message = message_of([&] { file.append(step_metrics(2)); });
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_NE(message.find("metrics.jsonl': File too large"), std::string::npos) << message;
   EXPECT_EQ(fs::file_size(path), size + 10);  // half a line, which nobody sees:

@@ -6,8 +6,8 @@
 #include "coda/checkpoint/run_folder.h"
 #include "coda/core/random.h"
 #include "coda/train/trainer.h"
+#include "tests/core/temporary_folder.h"
 #include "tests/program/expect_error.h"
-#include "tests/train/temporary_folder.h"
 
 namespace coda::train {
 

@@ -1,19 +1,28 @@
-// A folder for one test, gone with it.
+// A folder for one test's files, gone with it.
 #pragma once
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-namespace coda::train {
+namespace coda {
+
+inline void write_all(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+inline std::string read_all(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
 
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = testing::TempDir() + "coda_train_XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    std::string name = (std::filesystem::temp_directory_path() / "coda_test_XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr) << name;
     path_ = name;
   }
   ~TemporaryFolder() {
@@ -24,12 +33,13 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
   // Writes a file, with the folders it lies in.
   std::filesystem::path write(const std::filesystem::path& name, const std::string& bytes) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << bytes;
+    write_all(file, bytes);
     return file;
   }
 
@@ -37,21 +47,9 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-inline std::string read_all(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+class InFolder : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+};
 
-// Runs `action`, which is to throw Error, and gives its message.
-template <class Exception, class Action>
-std::string message_of(Action&& action) {
-  try {
-    action();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
-
-}  // namespace coda::train
+}  // namespace coda
