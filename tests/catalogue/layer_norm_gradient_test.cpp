@@ -18,7 +18,7 @@
 #include "coda/rows/layer_norm_backward.h"
 #include "coda/rows/layer_norm_inputs.h"
 #include "coda/rows/layer_norm_sums.h"
-#include "tests/catalogue/floats.h"
+#include "tests/catalogue/finite_differences.h"
 
 namespace coda::catalogue {
 namespace {
@@ -37,12 +37,6 @@ Array normalised(const Parameters& p) {
   const Array away = p.x - row_sums(p.x) / double(kHidden);
   const Array variance = row_sums(away * away) / double(kHidden);
   return away * reciprocal_sqrt(variance + double(kEpsilon)) * p.gamma + p.beta;
-}
-
-double sum_of(const Array& values) {
-  double sum = 0;
-  for (const double v : values.values) sum += v;
-  return sum;
 }
 
 TensorView whole(Floats& floats) { return erase(floats.view()); }
@@ -64,22 +58,6 @@ class LayerNormGradient : public testing::TestWithParam<Activation> {
       random_array(1, kInner, 0.3, 5),
       random_array(kInner, kHidden, 0.15, 6)};
   const Array weights = random_array(kTokens, kHidden, 1, 7);  // Σ weights⊙x2 is the loss
-
-  template <class Loss>
-  void expect_gradient(const char* name, Array& parameter, const Floats& got, Loss&& loss) {
-    constexpr double kStep = 1e-5;
-    ASSERT_EQ(got.values.size(), parameter.values.size()) << name;
-    const size_t step = got.values.size() > 1000 ? 7 : 1;  // of a weight one in so many
-    for (size_t i = 0; i < got.values.size(); i += step) {
-      const double value = parameter.values[i];
-      parameter.values[i] = value + kStep;
-      const double above = loss();
-      parameter.values[i] = value - kStep;
-      const double below = loss();
-      parameter.values[i] = value;
-      ASSERT_NEAR(got.values[i], (above - below) / (2 * kStep), 3e-5) << name << " " << i;
-    }
-  }
 
   static Floats row_partials(int64_t columns) { return {(columns + 63) / 64, kTokens}; }
   static PerRowFrom<RowMean> mean_of(const Matrix<const State>& moments) {

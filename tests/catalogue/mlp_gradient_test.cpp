@@ -14,7 +14,7 @@
 #include "coda/catalogue/linear_swiglu_backward.h"
 #include "coda/catalogue/linear_weight_grad.h"
 #include "coda/cpu/run.h"
-#include "tests/catalogue/floats.h"
+#include "tests/catalogue/finite_differences.h"
 
 namespace coda::catalogue {
 namespace {
@@ -34,9 +34,7 @@ double loss(const Parameters& p, const Array& weights, const ActivationFormula& 
   const Array n = p.x * reciprocal_sqrt(mean + double(kEpsilon)) * p.gamma;
   const Array a = map(matmul(n, p.gate), f.value) * matmul(n, p.up);
   const Array x2 = p.x + matmul(a, p.down);
-  double sum = 0;
-  for (const double v : (weights * x2).values) sum += v;
-  return sum;
+  return sum_of(weights * x2);
 }
 
 class MlpGradient : public testing::TestWithParam<Activation> {
@@ -48,18 +46,7 @@ class MlpGradient : public testing::TestWithParam<Activation> {
   const Array weights = random_array(kTokens, kHidden, 1, 6);
 
   void expect_gradient(const char* name, Array& parameter, const Floats& got) {
-    constexpr double kStep = 1e-5;
-    ASSERT_EQ(got.values.size(), parameter.values.size()) << name;
-    const size_t step = got.values.size() > 1000 ? 7 : 1;  // of a weight one in so many
-    for (size_t i = 0; i < got.values.size(); i += step) {
-      const double value = parameter.values[i];
-      parameter.values[i] = value + kStep;
-      const double above = loss(p, weights, f);
-      parameter.values[i] = value - kStep;
-      const double below = loss(p, weights, f);
-      parameter.values[i] = value;
-      ASSERT_NEAR(got.values[i], (above - below) / (2 * kStep), 3e-5) << name << " " << i;
-    }
+    catalogue::expect_gradient(name, parameter, got, [&] { return loss(p, weights, f); });
   }
 
   static Floats row_partials(int64_t columns) { return {(columns + 63) / 64, kTokens}; }

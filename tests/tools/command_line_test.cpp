@@ -1,8 +1,4 @@
-// The coda command as somebody types it: output, messages and exit status.
-#include "coda/tools/command_line.h"
-
-#include <gtest/gtest.h>
-
+// The coda command: output, messages and exit status.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,36 +10,10 @@
 #include "coda/core/error.h"
 #include "coda/tools/check.h"
 #include "coda/tools/suggest.h"
+#include "tests/tools/run_coda.h"
 
 namespace coda::tools {
 namespace {
-
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-Outcome coda(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "coda");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int status = run_command_line(static_cast<int>(arguments.size()), arguments.data());
-  return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// One line on stderr that holds the parts, nothing on stdout.
-void expect_bad_use(const std::vector<const char*>& arguments,
-                    const std::vector<std::string>& parts) {
-  const Outcome outcome = coda(arguments);
-  EXPECT_EQ(outcome.status, kBadUse) << outcome.err;
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-  for (const std::string& part : parts) EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
-}
 
 TEST(CommandLine, HelpsEverywhere) {
   for (const char* command : {"list", "info", "check", "bench", "tune"}) {
@@ -139,7 +109,7 @@ TEST(CommandLine, FailsWhereACheckDoes) {
 TEST(CommandLine, BenchmarksEveryOperation) {
   const std::string path = testing::TempDir() + "coda_bench_test.json";
   const Outcome outcome = coda({"bench", "--shape", "64x128x64", "--rounds", "2", "--dtype", "bf16",
-                                "--dtype", "fp32", "--json", path.c_str()});
+                                "--dtype", "fp32", "--json", path});
   ASSERT_EQ(outcome.status, kSuccess) << outcome.err;
   const nlohmann::json document = nlohmann::json::parse(std::ifstream(path));
   std::remove(path.c_str());
@@ -174,9 +144,8 @@ TEST(CommandLine, BenchmarksEveryOperation) {
 TEST(CommandLine, BenchmarksAllPorts) {
   for (const catalogue::Operation* operation : catalogue::operations()) {
     for (const catalogue::Variant& variant : operation->variants) {
-      const Outcome outcome =
-          coda({"bench", operation->name.c_str(), "--variant", variant.name.c_str(), "--all-ports",
-                "--shape", "32x96x40", "--rounds", "1"});
+      const Outcome outcome = coda({"bench", operation->name, "--variant", variant.name,
+                                    "--all-ports", "--shape", "32x96x40", "--rounds", "1"});
       EXPECT_EQ(outcome.status, kSuccess) << outcome.err;
     }
   }
