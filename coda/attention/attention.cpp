@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 
 #include "coda/rows/tensor_check.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "coda/author/runtime_kernel.h"
 #include "coda/author/traced_kernel.h"

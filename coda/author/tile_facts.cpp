@@ -1,6 +1,5 @@
 #include "coda/author/tile_facts.h"
 
-#include <algorithm>
 
 namespace coda::author {
 namespace {

@@ -1,6 +1,5 @@
 #include "coda/tools/cuda_bench.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>

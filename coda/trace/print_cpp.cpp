@@ -1,7 +1,6 @@
 #include "coda/trace/print_cpp.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "coda/trace/print_body.h"
 

@@ -1,6 +1,5 @@
 #include "coda/trace/traffic.h"
 
-#include <fmt/format.h>
 
 #include "coda/trace/recognise.h"
 

@@ -6,7 +6,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <tuple>
 #include <vector>

@@ -2,7 +2,6 @@
 // threads do not change them, and what becomes of a norm that is not finite.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>

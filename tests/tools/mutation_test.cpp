@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "tests/tools/mutated_kernel.h"
