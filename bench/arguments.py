@@ -48,18 +48,19 @@ def result_file(text: str) -> Path:
     return path
 
 
-def device(text: str) -> str:
-    if text == "cuda":
-        import torch
+def has_gpu() -> bool:
+    import torch
 
-        if not torch.cuda.is_available():
-            raise argparse.ArgumentTypeError("PyTorch finds no GPU here")
+    return torch.cuda.is_available()
+
+
+def device(text: str) -> str:
+    if text == "cuda" and not has_gpu():
+        raise argparse.ArgumentTypeError("PyTorch finds no GPU here; --device cpu goes without")
     return text
 
 
 def need_gpu(parser: argparse.ArgumentParser) -> None:
     """For scripts that have no other device."""
-    try:
-        device("cuda")
-    except argparse.ArgumentTypeError as problem:
-        parser.error(f"{problem}, and this script needs one")
+    if not has_gpu():
+        parser.error("PyTorch finds no GPU here, and this script needs one")

@@ -54,4 +54,4 @@ def make_decode_table(document: dict) -> str:
     rows.append(["default, least", "", "", *(f"{value:.2f}×" for value in default.values())])
     rounds = min(r["rounds"] for r in results)
     end = f"{source(document)}; medians of {rounds} rounds."
-    return f"{markdown(rows, 3)}\nOf stock's speed, {verdict(results)}. {end}\n"
+    return f"{markdown(rows, 3)}\n{verdict(results)} {end}\n"

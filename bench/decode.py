@@ -121,9 +121,9 @@ def print_summary(results: list[dict]) -> None:
     for name in ("patched", "default"):
         cells = "".join(f"{value:8.3f}" for value in least_of(results, name).values())
         print(f"{name:18}{cells}")
-    print(f"of stock's speed, {verdict(results)}")
+    print(verdict(results))
     least = min(least_of(results, "default").values())
-    print(f"with the default of min_tokens the least is {least:.3f}")
+    print(f"With the default of min_tokens the least is {least:.3f}.")
 
 
 def parsed() -> argparse.Namespace:

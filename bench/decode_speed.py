@@ -27,8 +27,10 @@ def enough_from(results: list[dict]) -> int | None:
 
 
 def verdict(results: list[dict]) -> str:
-    """What follows "of stock's speed"."""
     start, most = enough_from(results), max(r["tokens"] for r in results)
-    kept = f"calls are at {ENOUGH} or more in every case from {start} tokens on"
-    slow = f"{most} tokens are still below {ENOUGH}"
-    return f"run as coda programs, {kept if start else slow}"
+    speed = f"{ENOUGH} of the stock model's speed in every case"
+    kept, slow = (
+        f"calls reach {speed} from {start} tokens on",
+        f"{most} tokens do not reach {speed}",
+    )
+    return f"Run as coda programs, {kept if start else slow}."

@@ -37,7 +37,7 @@ def decode_section(document: dict, file: str) -> Section:
         name,
         title,
         "A Llama of transformers without gradients, alone or behind a cache. Calls with fewer "
-        f"tokens than min_tokens run stock. Of the stock model's speed, {verdict(results)}.",
+        f"tokens than min_tokens run stock. {verdict(results)}",
         [Picture(name, picture, f"{title}: speed over {STOCK}")],
         [
             comparison_table(default.all()),

@@ -14,13 +14,13 @@ LETTER, LINE, TOP = 7.8, 23, 62
 STYLE = """<style>
 .card { fill: #ffffff; stroke: #d0d7de } .ink { fill: #1f2328 } .faint { fill: #59636e }
 .grid { stroke: #e4e8ed } .one { stroke: #59636e } .span { stroke: #1f2328 }
-.ahead { fill: #2f6fc4 } .behind { fill: #d9480f } .other { fill: #aab4bf }
+.ahead { fill: #2f6fc4 } .behind { fill: #d9480f } .other { fill: #939fab }
 .ring { fill: #ffffff; stroke: #1f2328 }
 .head { fill: #1f2328; stroke: #ffffff; stroke-width: 4px; paint-order: stroke }
 @media (prefers-color-scheme: dark) {
 .card { fill: #161b22; stroke: #3d444d } .ink { fill: #e6edf3 } .faint { fill: #9ba5b0 }
 .grid { stroke: #2a313a } .one { stroke: #9ba5b0 } .span { stroke: #e6edf3 }
-.ahead { fill: #4c8fe6 } .behind { fill: #f2793f } .other { fill: #5b6672 }
+.ahead { fill: #4c8fe6 } .behind { fill: #f2793f } .other { fill: #6e7a87 }
 .ring { fill: #161b22; stroke: #e6edf3 } .head { fill: #e6edf3; stroke: #161b22 } }
 </style>
 """
