@@ -43,6 +43,7 @@ HOST_ONLY = {
     "coda/core/error.h",
     "coda/core/sha256.h",
     "coda/program/bind.h",
+    "coda/program/check_view.h",
     "coda/program/describe.h",
     "coda/program/overlap.h",
     "coda/program/problem.h",

@@ -26,8 +26,9 @@ int64_t end_of(const TensorView& v) {
 bool overlap(const TensorView& a, const TensorView& b) {
   if (a.empty() || b.empty()) return false;
   if (end_of(a) <= begin_of(b) || end_of(b) <= begin_of(a)) return false;
+  if (a.lines() == 1 || b.lines() == 1) return true;  // the ld of one line may be anything
   const int64_t pitch = a.ld * a.element_bytes;
-  if (a.lines() == 1 || b.lines() == 1 || pitch != b.ld * b.element_bytes) return true;
+  if (pitch != b.ld * b.element_bytes) return true;
   // Column ranges of one wider matrix: they share memory only if the ranges within a line do.
   const int64_t distance = ((begin_of(b) - begin_of(a)) % pitch + pitch) % pitch;
   return distance < a.line() * a.element_bytes || distance + b.line() * b.element_bytes > pitch;

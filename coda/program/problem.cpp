@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "coda/core/error.h"
+#include "coda/program/check_view.h"
 #include "coda/program/overlap.h"
 
 namespace coda {
 namespace {
-
-constexpr int64_t kMaxExtent =
-    std::numeric_limits<int32_t>::max();  // row and column indices are 32 bits wide
 
 [[noreturn]] void fail(const ProgramView& program, const std::string& argument,
                        const std::string& expected, const std::string& got) {
@@ -22,36 +18,13 @@ std::string extent_text(int64_t rows, int64_t columns) {
   return fmt::format("[{}, {}]", rows, columns);
 }
 
-// One tensor by itself: extents, leading dimension, size, address.
-void check_view(const ProgramView& program, const std::string& argument, const TensorView& view,
-                int64_t alignment) {
-  if (view.rows < 0 || view.columns < 0)
-    fail(program, argument, "extents of at least 0", extent_text(view.rows, view.columns));
+void check_tensor(const ProgramView& program, const std::string& argument, const TensorView& view,
+                  int64_t alignment) {
   if (view.rows > kMaxExtent || view.columns > kMaxExtent) {
     fail(program, argument, fmt::format("extents of at most {}", kMaxExtent),
          extent_text(view.rows, view.columns));
   }
-  if (view.empty()) return;
-  if (view.data == nullptr)
-    fail(program, argument, fmt::format("{} elements", view.rows * view.columns), "a null pointer");
-  if (view.lines() > 1 && view.ld < view.line()) {
-    fail(program, argument, fmt::format("a leading dimension of at least {}", view.line()),
-         fmt::format("{}", view.ld));
-  }
-  int64_t bytes = 0;
-  const bool overflow =
-      __builtin_mul_overflow(view.lines() - 1, view.ld, &bytes) ||
-      __builtin_add_overflow(bytes, view.line(), &bytes) ||
-      __builtin_mul_overflow(bytes, view.element_bytes, &bytes) ||
-      __builtin_add_overflow(bytes, reinterpret_cast<intptr_t>(view.data), &bytes);
-  if (overflow) {
-    fail(program, argument, "a size in bytes below 2^63",
-         fmt::format("{} lines with a leading dimension of {}", view.lines(), view.ld));
-  }
-  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(alignment) != 0) {
-    fail(program, argument, fmt::format("data aligned to {} bytes", alignment),
-         fmt::format("address {}", fmt::ptr(view.data)));
-  }
+  check_view(program.name, argument, view, alignment);
 }
 
 std::string part_name(const OperandView& operand, const char* letter, int accumulator,
@@ -94,7 +67,7 @@ void check_operand(const ProgramView& program, const OperandView& operand, const
         fail(program, name, fmt::format("elements of {} bytes", dtype_bytes(view.dtype)),
              fmt::format("{}", view.element_bytes));
       }
-      check_view(program, name, view, view.element_bytes);
+      check_tensor(program, name, view, view.element_bytes);
       const TensorView& first = operand.part[0][s];
       if (view.rows != first.rows || view.columns != first.columns) {
         fail(program, name,
@@ -254,7 +227,7 @@ void check_port(const ProgramView& program, const PortView& port, const Problem&
            vector && view.rows == 1 ? fmt::format("{}", view.columns)
                                     : extent_text(view.rows, view.columns));
     }
-    check_view(program, name, view, port.alignment);
+    check_tensor(program, name, view, port.alignment);
   }
 }
 
