@@ -83,10 +83,10 @@ def behind_table(caption: str, listed: list[tuple[Section, Comparison]]) -> Tabl
     for one, comparison in listed:
         case, value = comparison.lowest
         zeros = "" if comparison.zeros_mean is None else figure(comparison.zeros_mean)
-        row = [one.title, comparison.name, comparison.peer, figure(comparison.mean)]
-        rows.append([*row, zeros, figure(value), case])
+        row = [comparison.name, comparison.peer, figure(comparison.mean), figure(value), case]
+        rows.append([*row, zeros, one.title])
     return Table(
-        caption, ["where", "what", "against", "mean", "zeros: mean", "worst", "at"], rows, 3
+        caption, ["what", "against", "mean", "worst", "at", "zeros: mean", "where"], rows, 2
     )
 
 

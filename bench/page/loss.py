@@ -1,7 +1,6 @@
 """The section of a language model's head."""
 
 from page.comparison import (
-    Comparison,
     Comparisons,
     Picture,
     Section,
@@ -22,7 +21,7 @@ def cross_entropy_section(document: dict, file: str) -> Section:
         case = f"h = {r['hidden']}, V = {r['vocabulary']}"
         for name, total in totals.items():
             if not name.startswith("coda"):
-                key = "loss and gradients", name
+                key = "cross-entropy", name, case
                 found.add(key, case, r["regime"], total, totals[ours_name])
                 if r["regime"] == "random":
                     key = "memory of the head", name
@@ -35,14 +34,9 @@ def cross_entropy_section(document: dict, file: str) -> Section:
     largest = max(document["results"], key=lambda r: (r["vocabulary"], r["hidden"]))
     for name, peak in largest["peak_bytes"].items():
         memory.append(Amount(name, peak, f"{peak / GIB:.2f} GiB", name.startswith("coda")))
-    by_shape = [
-        Comparison(case, one.peer, "", {case: value}, {case: one.zeros[case]} if one.zeros else {})
-        for one in found.all()
-        for case, value in one.ratios.items()
-    ]
     shapes: list[Heading | Ratio] = []
     for name in found.peers():
-        listed = [ratio(one) for one in by_shape if one.peer == name]
+        listed = [ratio(one, one.group) for one in found.over(name)]
         shapes += [Heading(f"over {name}"), *listed]
     title, tokens = "A head: logits, loss and both gradients", largest["tokens"]
     what = f"{largest['tokens']} tokens, h = {largest['hidden']}, V = {largest['vocabulary']}"
@@ -70,11 +64,11 @@ def cross_entropy_section(document: dict, file: str) -> Section:
         "bf16, coda's is fp32 and takes twice the memory.",
         pictures,
         [
-            comparison_table(by_shape + peaks.all()),
+            comparison_table(found.all() + peaks.all()),
             Table("Times and memory", head, rows, 4),
         ],
         source_of(document, file),
-        by_shape + peaks.all(),
+        found.all() + peaks.all(),
         headlines("Cross-entropy, loss and gradients", found)
         + headlines("Cross-entropy, loss and gradients", peaks),
     )
