@@ -44,6 +44,8 @@ COLUMNS = ("operator", "recorded", "kernel", "allocation", "libcoda")
 
 def least(call: Callable[[], Any], seconds: float, synchronise: Callable[[], None]) -> float:
     """µs of one call: the least over batches of 20, which other processes disturb rarely."""
+    call()  # whose first time may compile
+    synchronise()
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.perf_counter()
