@@ -2,9 +2,9 @@
  * on the CPU or on a Hopper GPU. coda_operation_name() and its neighbours, or `coda list`, say
  * what there is. Nothing is thrown across: a function gives a status, and coda_last_error() says
  * what was expected and what came. Everything is checked before anything is written. Calls from
- * several threads are independent. Within a major version of libcoda, structures keep their
- * layout; those with a `size` may get further members at their end, which a caller compiled
- * earlier leaves at zero. */
+ * several threads are independent; in a process that was forked after a call, the CPU's calls run
+ * on one thread. Within a major version of libcoda, structures keep their layout; those with a
+ * `size` may get further members at their end, which a caller compiled earlier leaves at zero. */
 #ifndef CODA_CODA_H_
 #define CODA_CODA_H_
 
@@ -77,7 +77,7 @@ typedef enum coda_device { CODA_CPU = 0, CODA_CUDA = 1 } coda_device;
 typedef struct coda_options {
   uint64_t size;   /* sizeof(coda_options) */
   int32_t device;  /* a coda_device; all tensors are in its memory */
-  int32_t threads; /* CPU; 0: OpenMP's default */
+  int32_t threads; /* CPU, at most 1024; 0: OpenMP's default */
   const char* isa; /* CPU: "portable", "avx2", "avx512"; NULL: the widest one the processor has */
   /* CUDA: the call is put on the stream (a cudaStream_t) and returns; nothing is allocated or
    * waited for. What coda_workspace_bytes() asks for, aligned to 256 bytes and nobody else's
@@ -101,6 +101,7 @@ typedef struct coda_port {
   int32_t optional;  /* 1: may be left out */
   int32_t segments;  /* tensors that it takes */
 } coda_port;
+
 typedef enum coda_loss_reduction {
   CODA_LOSS_NONE = 0, /* a loss for every row */
   CODA_LOSS_SUM = 1,
@@ -138,6 +139,7 @@ typedef struct coda_cross_entropy {
   int32_t add_to_dweight;             /* 1: to what is there */
   const coda_tensor* dots; /* with rstd: sums of z*dz, [1, M] or, made again, [V/128, M] */
 } coda_cross_entropy;
+
 /* A program that the caller has traced; lives as long as the process. */
 typedef struct coda_program coda_program;
 

@@ -2,17 +2,15 @@
 // the contraction, multiplied into a tile of fp32 accumulators, then the program's epilogue on it.
 // A value's additions are ordered by the contraction blocks alone, so tile shape and thread count
 // do not change it.
-#include <omp.h>
-
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "coda/core/error.h"
 #include "coda/cpu/kernels.h"
 #include "coda/cpu/run.h"
 #include "coda/cpu/schedule.h"
+#include "coda/cpu/threads.h"
 #include "coda/cpu/touch.h"
 #include "coda/cpu/workspace.h"
 
@@ -256,13 +254,9 @@ void execute(const Problem& problem, const OperandView& a, const OperandView& b,
   if (!has_isa(isa)) {
     fail_argument("cpu::run", "isa", "an instruction set that is available here", isa_name(isa));
   }
-  if (options.threads < 0) {
-    fail_argument("cpu::run", "threads", "0 (the default) or more",
-                  std::to_string(options.threads));
-  }
+  const int threads = thread_count("cpu::run", options.threads);
   if (problem.M() == 0 || problem.N() == 0) return;
   const Kernels& kernels = kernels_for(isa, a.part[0][0].dtype);
-  const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
   Job job{problem, a, b, program, kernels, program.epilogue[static_cast<int>(isa)], {}, 0, 0, 0, 0};
   job.schedule = make_schedule(problem, b.accumulators, program.groups, kernels, threads);
   job.packed_rows = round_up(job.schedule.tile_rows, kernels.padding);

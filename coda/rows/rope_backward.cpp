@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coda/core/error.h"
 #include "coda/rows/lane_sum.h"
 #include "coda/rows/threads.h"
 #include "coda/rows/widest.h"

@@ -124,7 +124,8 @@ TEST(OptionsTest, OfTheWrongKind) {
     EXPECT_TRUE(call.outputs_untouched());
   };
   refused({.threads = -1},
-          "cpu::run: argument 'threads': expected 0 (the default) or more, got -1");
+          "cpu::run: argument 'threads': expected 0 (the default) to 1024, got -1");
+  refused({.threads = 1025}, "expected 0 (the default) to 1024, got 1025");
   refused({.isa = static_cast<Isa>(3)}, "cpu::run: argument 'isa'");
 }
 

@@ -1,6 +1,8 @@
 // Same bits for every number of threads on data where the order of additions shows, and the error
 // of a sum of K products.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -67,7 +69,9 @@ TYPED_TEST_SUITE(ThreadsTest, OperandTypes);
 TYPED_TEST(ThreadsTest, SameBits) {
   check_threads<TypeParam>({150, 290, 130});
   check_threads<TypeParam>({33, 70, 700});
-  check_threads<TypeParam>({2, 3, 30000});  // in slices
+  check_threads<TypeParam>({20, 3, 30000});  // in slices
+  check_threads<TypeParam>({2, 3, 70000});   // in slices, few rows
+  check_threads<TypeParam>({9, 300, 700});
   check_threads<TypeParam>({70, 70, 3001});
 }
 
@@ -104,6 +108,25 @@ TEST(ThreadsTest, RerunsGiveTheSameBits) {
     run(Product<float>{.out = out.view()}, Operand(a.view()), Operand(b.view()));
     EXPECT_TRUE(out.same_bits(first));
   }
+}
+
+// gcc's OpenMP would wait for threads that the child does not have.
+TEST(ThreadsTest, RunsInAForkedProcess) {
+  const Tensor<float> a = random_tensor<float>(300, 60, 1), b = random_tensor<float>(290, 60, 2);
+  Tensor<float> first(300, 290);
+  run(Product<float>{.out = first.view()}, Operand(a.view()), Operand(b.view()), {.threads = 2});
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    Tensor<float> out(300, 290);
+    run(Product<float>{.out = out.view()}, Operand(a.view()), Operand(b.view()), {.threads = 2});
+    _exit(out.same_bits(first) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+// How many threads an operation runs on. Host only.
+#pragma once
+
+namespace coda::cpu {
+
+inline constexpr int kMaxThreads = 1024;  // that may be asked for
+
+// asked: 0 is OpenMP's default. One in a process that was forked after an operation had run: gcc's
+// OpenMP would wait there for threads that only its parent has. Throws coda::Error naming the
+// operation.
+int thread_count(const char* operation, int asked);
+
+}  // namespace coda::cpu
