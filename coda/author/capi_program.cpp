@@ -1,6 +1,7 @@
 // The C interface's programs of one's own.
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,7 +55,7 @@ T* required(T* pointer, const char* what) {
 }
 
 std::vector<std::string> words(const char* text) {
-  std::istringstream stream(text == nullptr ? "" : text);
+  std::istringstream stream(text);
   std::vector<std::string> result;
   for (std::string word; stream >> word;) result.push_back(word);
   return result;
@@ -97,22 +98,22 @@ coda_status coda_derive_program(const coda_program* program, const coda_backward
                                 const coda_program** derived) {
   return guarded([&] {
     const TracedProgram& forward = program_of(program);
-    required(options, "coda_derive_program: options");
-    if (options->size < sizeof(coda_backward)) {
-      throw coda::Error(fmt::format("coda_derive_program: options.size: expected {}, got {}",
-                                    sizeof(coda_backward), options->size));
-    }
-    const coda::trace::BackwardOptions asked{
-        .outputs = words(options->outputs),
-        .gradients = words(options->gradients),
-        .accumulators = options->accumulators != 0,
-        .kept = options->kept != 0,
-        .kept_element = kept_type(forward, options->kept_dtype),
-        .operand = forward.operand()};
-    const std::string key =
-        fmt::format("{}\nbackward {} | {} | {} {} {}", program->key, options->outputs,
-                    options->gradients == nullptr ? "" : options->gradients, options->accumulators,
-                    options->kept, options->kept_dtype);
+    constexpr const char* kName = "coda_derive_program";
+    constexpr uint64_t kFirst = offsetof(coda_backward, kept_dtype) + sizeof(int32_t);
+    coda_backward o{};
+    coda::catalogue::read_structure(kName, "options.size", "coda_backward", kFirst,
+                                    required(options, "coda_derive_program: options"), &o,
+                                    sizeof(o));
+    required(o.outputs, "coda_derive_program: options.outputs");
+    if (o.gradients == nullptr) o.gradients = "";
+    const coda::trace::BackwardOptions asked{.outputs = words(o.outputs),
+                                             .gradients = words(o.gradients),
+                                             .accumulators = o.accumulators != 0,
+                                             .kept = o.kept != 0,
+                                             .kept_element = kept_type(forward, o.kept_dtype),
+                                             .operand = forward.operand()};
+    const std::string key = fmt::format("{}\nbackward {} | {} | {} {} {}", program->key, o.outputs,
+                                        o.gradients, o.accumulators, o.kept, o.kept_dtype);
     *required(derived, "coda_derive_program: derived") = programs().get(key, [&] {
       return std::pair(coda::trace::backward_program(forward.graph(), asked), forward.operand());
     });

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "coda/core/error.h"
+#include "coda/cpu/threads.h"
 
 namespace coda::catalogue {
 namespace {
@@ -149,29 +150,37 @@ CApiCall read_call(const char* operation_name, const char* variant_name, const c
   return result;
 }
 
+void read_structure(const std::string& operation, const char* argument, const char* type,
+                    uint64_t first, const void* from, void* to, uint64_t known) {
+  const Reader reader{operation};
+  uint64_t size = 0;
+  std::memcpy(&size, from, sizeof(size));
+  if (size < first || size > kMaxStructure) {
+    reader.fail(argument, fmt::format("sizeof({}) = {}", type, known), fmt::format("{}", size));
+  }
+  const auto* bytes = static_cast<const std::byte*>(from);
+  if (size > known &&
+      std::any_of(bytes + known, bytes + size, [](std::byte b) { return b != std::byte{}; })) {
+    reader.fail(argument, fmt::format("zeros beyond the {} bytes that this libcoda knows", known),
+                "a member of a later version");
+  }
+  std::memset(to, 0, known);
+  std::memcpy(to, from, std::min(size, known));
+}
+
 coda_options read_options(const std::string& operation, const coda_options* options) {
   coda_options result{};
   if (options == nullptr) return result;
   const Reader reader{operation};
   constexpr uint64_t kFirst = offsetof(coda_options, gpu) + sizeof(int32_t);  // of version 0.1
-  if (options->size < kFirst) {
-    reader.fail("options.size", fmt::format("sizeof(coda_options) = {}", sizeof(coda_options)),
-                fmt::format("{}", options->size));
-  }
-  const auto* bytes = reinterpret_cast<const std::byte*>(options);
-  const uint64_t known = std::min<uint64_t>(options->size, sizeof(coda_options));
-  if (std::any_of(bytes + known, bytes + options->size,
-                  [](std::byte b) { return b != std::byte{}; })) {
-    reader.fail("options.size",
-                fmt::format("zeros beyond the {} bytes that this libcoda knows", known),
-                "an option of a later version");
-  }
-  std::memcpy(&result, options, known);
+  read_structure(operation, "options.size", "coda_options", kFirst, options, &result,
+                 sizeof(result));
   if (result.device != CODA_CPU && result.device != CODA_CUDA) {
     reader.fail("options.device", "CODA_CPU or CODA_CUDA", fmt::format("{}", result.device));
   }
-  if (result.threads < 0) {
-    reader.fail("options.threads", "0 or more", fmt::format("{}", result.threads));
+  if (result.threads < 0 || result.threads > cpu::kMaxThreads) {
+    reader.fail("options.threads", fmt::format("0 to {}", cpu::kMaxThreads),
+                fmt::format("{}", result.threads));
   }
   if (result.gpu < 0) reader.fail("options.gpu", "0 or more", fmt::format("{}", result.gpu));
   if (result.workspace_bytes < 0) {

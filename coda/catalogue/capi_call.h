@@ -19,7 +19,15 @@ CApiCall read_call(const char* operation, const char* variant, const coda_operan
 Call read_operands(const std::string& name, const coda_operand* a, const coda_operand* b,
                    const coda_argument* arguments, int32_t argument_count, bool has_operands);
 
-// Members that the caller's version does not have are zero.
+// No structure of any version is larger: a size beyond it was never set.
+inline constexpr uint64_t kMaxStructure = 4096;
+
+// A structure that begins with its size, at least `first` bytes of it, into the one that this
+// libcoda knows: members that the caller's version does not have become zero, those of a later
+// version have to be.
+void read_structure(const std::string& operation, const char* argument, const char* type,
+                    uint64_t first, const void* from, void* to, uint64_t known);
+
 coda_options read_options(const std::string& operation, const coda_options* options);
 
 TensorView read_tensor(const std::string& operation, const char* argument, const coda_tensor& from);

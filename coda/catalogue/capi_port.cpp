@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "coda/catalogue/capi_call.h"
 #include "coda/core/error.h"
 
 namespace coda::catalogue {
@@ -55,7 +56,7 @@ void fail_index(const char* what, size_t count, int32_t index) {
 
 void write_port(const std::vector<PortView>& ports, int32_t index, coda_port* port) {
   constexpr uint64_t kFirst = offsetof(coda_port, segments) + sizeof(int32_t);  // of version 0.1
-  if (port == nullptr || port->size < kFirst) {
+  if (port == nullptr || port->size < kFirst || port->size > kMaxStructure) {
     throw Error(fmt::format(
         "coda_get_port: port: expected a coda_port of size {}, got {}", sizeof(coda_port),
         port == nullptr ? "a null pointer" : fmt::format("one of {}", port->size)));

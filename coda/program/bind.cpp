@@ -49,6 +49,18 @@ void check_number(const std::string& operation, const PortView& port, double num
   }
 }
 
+// Of what finishes a port from partials: "rstd.width", "rstd.epsilon".
+void check_parameter(const std::string& operation, const Argument& argument) {
+  const auto number = static_cast<float>(argument.number);  // as it is used
+  if (argument.name.ends_with(".width") && !(number > 0 && std::isfinite(number))) {
+    fail_argument(operation, argument.name, "a number above 0", fmt::format("{}", argument.number));
+  }
+  if (argument.name.ends_with(".epsilon") && !(number >= 0 && std::isfinite(number))) {
+    fail_argument(operation, argument.name, "a number, 0 or more",
+                  fmt::format("{}", argument.number));
+  }
+}
+
 }  // namespace
 
 const Argument* find_argument(std::span<const Argument> arguments, const std::string& name) {
@@ -65,6 +77,7 @@ void check_arguments(const ProgramView& program, std::span<const std::string> pa
     if (std::ranges::count(parameters, argument.name) > 0) {
       if (!argument.tensors.empty())
         fail_argument(program.name, argument.name, "a number", "a tensor");
+      check_parameter(program.name, argument);
       continue;
     }
     const auto port = std::ranges::find(program.ports, argument.name, &PortView::name);

@@ -193,8 +193,14 @@ TEST(TracedProgramTest, CInterface) {
   EXPECT_NE(std::string(coda_last_error()).find("has no port 'other'"), std::string::npos);
   options.kept_dtype = CODA_INT32;
   EXPECT_EQ(coda_derive_program(gated, &options, &derived), CODA_BAD_ARGUMENT);
-  options.size = 8;
+  options.outputs = nullptr;
   EXPECT_EQ(coda_derive_program(gated, &options, &derived), CODA_BAD_ARGUMENT);
+  EXPECT_NE(std::string(coda_last_error()).find("options.outputs"), std::string::npos);
+  for (const uint64_t size : {uint64_t{8}, UINT64_MAX}) {
+    options.size = size;
+    EXPECT_EQ(coda_derive_program(gated, &options, &derived), CODA_BAD_ARGUMENT);
+    EXPECT_NE(std::string(coda_last_error()).find("options.size"), std::string::npos);
+  }
   EXPECT_EQ(coda_derive_program(nullptr, &options, &derived), CODA_BAD_ARGUMENT);
   EXPECT_EQ(coda_define_program(nullptr, &gated), CODA_BAD_ARGUMENT);
   EXPECT_EQ(coda_program_source(nullptr), nullptr);

@@ -115,6 +115,13 @@ TEST_F(CApi, RefusesParameters) {
   refused({rstd}, {"'rstd.width'", "a number beside 'rstd'"});
   refused({{"rstd.width", nullptr, 0, 2}}, {"'rstd' beside it"});
   refused({rstd, port("rstd.width", squares_tensor)}, {"'rstd.width'", "a number", "a tensor"});
+  const auto finished = [&](double width, double epsilon) -> std::vector<coda_argument> {
+    return {rstd, {"rstd.width", nullptr, 0, width}, {"rstd.epsilon", nullptr, 0, epsilon}};
+  };
+  refused(finished(0, 0), {"'rstd.width'", "a number above 0", "got 0"});
+  refused(finished(NAN, 0), {"'rstd.width'", "a number above 0", "nan"});
+  refused(finished(kK, -1), {"'rstd.epsilon'", "a number, 0 or more", "-1"});
+  refused(finished(kK, 1e300), {"'rstd.epsilon'", "a number, 0 or more", "1e+300"});
   refused({{"gate", nullptr, 0, 2}}, {"'gate'", "a tensor [M, N]", "a number"});
   refused({{"rstd", twice, 2, 0}}, {"'rstd'", "1 segment", "2"});
   refused({{"rstd", twice, 9, 0}}, {"'rstd'", "1 to 4", "9"});
@@ -142,7 +149,9 @@ TEST_F(CApi, RefusesOptions) {
   refused([](auto& o) { o.device = 7; }, {"options.device", "CODA_CUDA", "7"});
   refused([](auto& o) { o.gpu = -2; }, {"options.gpu", "-2"});
   refused([](auto& o) { o.workspace_bytes = -1; }, {"options.workspace_bytes", "-1"});
+  refused([](auto& o) { o.threads = 1 << 30; }, {"options.threads", "0 to 1024", "1073741824"});
   refused([](auto& o) { o.size = 0; }, {"options.size", "sizeof(coda_options)", "0"});
+  refused([](auto& o) { o.size = UINT64_MAX; }, {"options.size", "sizeof(coda_options)", "1844"});
 }
 
 TEST_F(CApi, TakesOptionsOfALaterVersion) {
@@ -190,6 +199,9 @@ TEST(CApiListing, RefusesWhatThereIsNot) {
   port.size = 8;
   EXPECT_EQ(coda_get_port("linear", "fp32", 0, &port), CODA_BAD_ARGUMENT);
   EXPECT_NE(std::strstr(coda_last_error(), "8"), nullptr);
+  port.size = uint64_t{1} << 40;  // of memory that nobody has
+  EXPECT_EQ(coda_get_port("linear", "fp32", 0, &port), CODA_BAD_ARGUMENT);
+  EXPECT_NE(std::strstr(coda_last_error(), "1099511627776"), nullptr);
 }
 
 }  // namespace
