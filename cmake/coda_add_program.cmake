@@ -17,13 +17,15 @@ endif()
 set(CODA_ISA_avx2 ${CODA_ISA_portable} -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt -maes
                   -mpclmul)
 set(CODA_ISA_avx512 ${CODA_ISA_avx2} -mavx512f -mavx512cd -mavx512bw -mavx512dq -mavx512vl)
+# In the cache, as a project that has coda as a subdirectory calls the functions below in its own
+# scope.
 foreach(isa portable avx2 avx512)
-  set(CODA_FLAGS_${isa} ${CODA_ISA_${isa}} $<$<CONFIG:>:-O3>)
+  set(CODA_FLAGS_${isa} ${CODA_ISA_${isa}} $<$<CONFIG:>:-O3> CACHE INTERNAL "")
 endforeach()
 # gcc 12 takes the deliberately undefined registers in its own AVX-512 headers for mistakes.
-list(APPEND CODA_FLAGS_avx512 $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
-                              $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-set(CODA_FLAGS_avx512bf16 ${CODA_FLAGS_avx512} -mavx512bf16)
+set(CODA_FLAGS_avx512 ${CODA_FLAGS_avx512} $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
+                      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> CACHE INTERNAL "")
+set(CODA_FLAGS_avx512bf16 ${CODA_FLAGS_avx512} -mavx512bf16 CACHE INTERNAL "")
 
 # The object library <target>_<isa>, made of the sources and compiled like those of <target>.
 function(coda_isa_objects target isa)
