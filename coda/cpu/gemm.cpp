@@ -1,5 +1,6 @@
 // The GEMM loop: output tiles over threads; per tile, panels of both operands block by block along
 // the contraction, multiplied into a tile of fp32 accumulators, then the program's epilogue on it.
+// Few rows of A are multiplied by B where it stands: packing it would take longer.
 // A value's additions are ordered by the contraction blocks alone, so tile shape and thread count
 // do not change it.
 #include <algorithm>
@@ -8,16 +9,14 @@
 
 #include "coda/core/error.h"
 #include "coda/cpu/kernels.h"
+#include "coda/cpu/left_rows.h"
 #include "coda/cpu/run.h"
 #include "coda/cpu/schedule.h"
 #include "coda/cpu/threads.h"
-#include "coda/cpu/touch.h"
 #include "coda/cpu/workspace.h"
 
 namespace coda::cpu {
 namespace {
-
-constexpr int64_t kPackedRows = 64;  // of A at a time: whole panels and vectors of every kernel
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -29,10 +28,11 @@ struct Job {
   const ProgramRun& program;
   const Kernels& kernels;
   EpilogueFunction epilogue;
-  Schedule schedule;
-  int64_t packed_rows, packed_columns;  // of a tile, rounded up for packing
-  int64_t ld;                           // of an accumulator tile
-  int64_t tile_floats;                  // of all its accumulators
+  bool few_rows = false;  // multiplied where they stand, as B is
+  Schedule schedule = {};
+  int64_t packed_rows = 0, packed_columns = 0;  // of a tile, rounded up for packing
+  int64_t ld = 0;                               // of an accumulator tile
+  int64_t tile_floats = 0;                      // of all its accumulators
 };
 
 struct Workspace {
@@ -71,85 +71,46 @@ TileRun tile_run(const Job& job, const Workspace& work, const Tile& tile,
   return run;
 }
 
-// Rows of A for one block of the contraction. Those that are contiguous along it are read where
-// they stand; what is left over of a panel, and every other layout, is packed, few rows at a time:
-// beside the panels of B they stay in the second-level cache.
-class LeftRows {
- public:
-  LeftRows(const Job& job, const Workspace& work, const PackJob& source)
-      : kernels_(job.kernels), source_(source), packed_(work.a) {
-    const TensorView& tensor = source.source;
-    if (kernels_.multiply_lines != nullptr && tensor.major == Major::kRow &&
-        source.depth % kernels_.unit == 0) {
-      in_place_ = source.rows / kernels_.rows * kernels_.rows;
-      pitch_ = tensor.ld * tensor.element_bytes;
-      first_ = static_cast<const char*>(tensor.data) + source.row * pitch_ +
-               source.k * tensor.element_bytes;
-    }
-  }
-
-  // Before a panel's multiplications; rows ascend.
-  void prepare(int64_t row) {
-    if (row < in_place_ || row < packed_end_) return;
-    packed_begin_ = row;
-    packed_end_ = std::min(row + kPackedRows, source_.rows);
-    PackJob some = source_;
-    some.row += row;
-    some.rows = packed_end_ - row;
-    kernels_.pack_a(some, packed_);
-  }
-
-  // Ahead of a panel that is read where it stands: share `part` of `parts` of its lines to the
-  // second-level cache, so that its multiplications do not wait for memory.
-  void fetch(int64_t row, int64_t part, int64_t parts) const {
-    if (row >= in_place_) return;
-    constexpr int64_t kLine = 64;
-    const int64_t lines = source_.depth * source_.source.element_bytes / kLine;
-    for (int r = 0; r < kernels_.rows; ++r) {
-      const char* line = first_ + (row + r) * pitch_;
-      if (part == 0) touch(line);
-      for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i)
-        __builtin_prefetch(line + i * kLine, 0, 2);
-    }
-  }
-
-  void multiply(int64_t row, int64_t units, const uint32_t* b, float* c, int64_t ldc,
-                bool accumulate) const {
-    if (row < in_place_) {
-      kernels_.multiply_lines(units, first_ + row * pitch_, pitch_, b, c, ldc, accumulate);
-    } else {
-      kernels_.multiply(units, packed_ + (row - packed_begin_) * units, 0, b, c, ldc, accumulate);
-    }
-  }
-
- private:
-  const Kernels& kernels_;
-  const PackJob source_;
-  uint32_t* const packed_;
-  int64_t packed_begin_ = 0, packed_end_ = 0;
-  const char* first_ = nullptr;
-  int64_t pitch_ = 0, in_place_ = 0;  // bytes from row to row; how many rows
-};
-
-struct Block {  // of the contraction, at most kBlockUnits units deep
+struct Block {  // of the contraction
   int part;     // segment of both operands
   int64_t k, depth;
   bool first;  // of what is contracted here
 };
 
+PackJob left_rows(const Job& job, const Tile& tile, const Block& block) {
+  const int segment = job.a.cut == Cut::kRows ? tile.row_segment : block.part;
+  return {job.a.part[0][segment], tile.row, tile.rows, block.k, block.depth, 0, 0};
+}
+
+PackJob right_rows(const Job& job, const Tile& tile, const Block& block, int accumulator) {
+  const int segment = job.b.cut == Cut::kRows ? tile.column_segment : block.part;
+  const int64_t half = job.b.head_dim / 2;
+  return {job.b.part[accumulator][segment],
+          tile.column,
+          tile.columns,
+          block.k,
+          block.depth,
+          half,
+          accumulator * half};
+}
+
+void multiply_few(const Job& job, const Workspace& work, const Tile& tile, const Block& block,
+                  bool finish, float* out) {
+  const PackJob left = left_rows(job, tile, block);
+  for (int i = 0; i < job.b.accumulators; ++i) {
+    job.kernels.multiply_few(left, right_rows(job, tile, block, i),
+                             out + i * job.packed_rows * job.ld, job.ld, !block.first);
+  }
+  if (finish) job.epilogue(job.program.program, tile_run(job, work, tile, out));
+}
+
 void multiply_block(const Job& job, const Workspace& work, const Tile& tile, const Block& block,
                     bool finish, float* out) {
   const Kernels& kernels = job.kernels;
   const int64_t units = (block.depth + kernels.unit - 1) / kernels.unit;
-  const int a_segment = job.a.cut == Cut::kRows ? tile.row_segment : block.part;
-  const int b_segment = job.b.cut == Cut::kRows ? tile.column_segment : block.part;
-  LeftRows left(job, work,
-                {job.a.part[0][a_segment], tile.row, tile.rows, block.k, block.depth, 0, 0});
+  LeftRows left(kernels, left_rows(job, tile, block), work.a);
   for (int i = 0; i < job.b.accumulators; ++i) {
-    const int64_t half = job.b.head_dim / 2;
-    kernels.pack_b(
-        {job.b.part[i][b_segment], tile.column, tile.columns, block.k, block.depth, half, i * half},
-        work.b + i * job.packed_columns * kBlockUnits);
+    kernels.pack_b(right_rows(job, tile, block, i), work.b + i * job.packed_columns * kBlockUnits);
   }
   // The epilogue follows panel by panel, while accumulators are in a near cache; what it will read
   // and write is on its way meanwhile.
@@ -176,14 +137,15 @@ void multiply_block(const Job& job, const Workspace& work, const Tile& tile, con
 // The contraction blocks [first, last) into the accumulators at `out`, and the epilogue if asked.
 void multiply_tile(const Job& job, const Workspace& work, const Tile& tile, int64_t first,
                    int64_t last, bool finish, float* out) {
-  const int64_t deep = kBlockUnits * job.kernels.unit;
+  const int64_t deep = job.schedule.block;
   int64_t index = 0;
   for (int part = 0; part < job.problem.contraction.count; ++part) {
     const int64_t size = job.problem.contraction.size(part);
     for (int64_t k = 0; k < size; k += deep, ++index) {
       if (index < first || index >= last) continue;
-      multiply_block(job, work, tile, {part, k, std::min(deep, size - k), index == first},
-                     finish && index == last - 1, out);
+      const Block block{part, k, std::min(deep, size - k), index == first};
+      const auto multiply = job.few_rows ? multiply_few : multiply_block;
+      multiply(job, work, tile, block, finish && index == last - 1, out);
     }
   }
   if (first < last) return;
@@ -233,6 +195,14 @@ void run_split(const Job& job, int threads) {
   }
 }
 
+bool by_lines(const OperandView& operand) {
+  for (int i = 0; i < operand.accumulators; ++i) {
+    for (int s = 0; s < operand.segments; ++s)
+      if (operand.part[i][s].major != Major::kRow) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const Kernels& kernels_for([[maybe_unused]] Isa isa, DType type) {
@@ -257,8 +227,10 @@ void execute(const Problem& problem, const OperandView& a, const OperandView& b,
   const int threads = thread_count("cpu::run", options.threads);
   if (problem.M() == 0 || problem.N() == 0) return;
   const Kernels& kernels = kernels_for(isa, a.part[0][0].dtype);
-  Job job{problem, a, b, program, kernels, program.epilogue[static_cast<int>(isa)], {}, 0, 0, 0, 0};
-  job.schedule = make_schedule(problem, b.accumulators, program.groups, kernels, threads);
+  Job job{problem, a, b, program, kernels, program.epilogue[static_cast<int>(isa)]};
+  job.few_rows = problem.M() <= kFewRows && by_lines(a) && by_lines(b);
+  job.schedule = make_schedule(problem, b.accumulators, program.groups,
+                               job.few_rows ? kLineElements : kBlockUnits * kernels.unit, threads);
   job.packed_rows = round_up(job.schedule.tile_rows, kernels.padding);
   job.packed_columns = round_up(job.schedule.tile_columns, kernels.padding);
   // An epilogue reads, and keeps running states of, whole sub-tiles of up to kMaxHeadDim / 2

@@ -36,6 +36,9 @@ struct Kernels {
   // The same with rows of a where they stand in a tensor, a_pitch bytes apart; null where elements
   // are widened.
   Multiply* multiply_lines;
+  // c [a.rows, b.rows] (+)= rows of a · rows of b, both row-major, where they stand; columns of c
+  // are rounded up to a multiple of `padding` too.
+  void (*multiply_few)(const PackJob& a, const PackJob& b, float* c, int64_t ldc, bool accumulate);
 };
 
 template <Isa kIsa>

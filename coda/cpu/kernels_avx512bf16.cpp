@@ -2,6 +2,7 @@
 // subnormals as zero.
 #include <immintrin.h>
 
+#include "coda/cpu/few_rows.h"
 #include "coda/cpu/multiply.h"
 #include "coda/cpu/pack.h"
 
@@ -22,6 +23,12 @@ struct Bf16Multiply {
   }
 };
 
+struct Bf16Lines : Bf16Multiply {
+  using Element = bf16;
+  static constexpr int kElements = 2 * simd::kLanes;
+  static HWY_INLINE Units load(const bf16* p) { return _mm512_loadu_si512(p); }
+};
+
 constexpr int kRows = 8, kVectors = 2, kColumns = kVectors * simd::kLanes;
 
 }  // namespace
@@ -35,7 +42,8 @@ const Kernels& bf16_dot_kernels() {
       &Packer<kThisIsa, bf16, true, kRows>::pack,
       &Packer<kThisIsa, bf16, true, kColumns>::pack,
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, false>,
-      &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, true>};
+      &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, true>,
+      &FewRows<kThisIsa, Bf16Lines>::multiply};
   return kKernels;
 }
 

@@ -1,4 +1,5 @@
 // fp32 units: compiled once per instruction set.
+#include "coda/cpu/few_rows.h"
 #include "coda/cpu/multiply.h"
 #include "coda/cpu/pack.h"
 
@@ -18,6 +19,13 @@ struct FloatMultiply {
   }
 };
 
+template <class T>
+struct FloatLines : FloatMultiply {
+  using Element = T;
+  static constexpr int kElements = simd::kLanes;
+  static HWY_INLINE Units load(const T* p) { return simd::load(p); }
+};
+
 // 16 accumulators of 32 registers (8×48 is no faster and leaves ragged panels), 12 of 16.
 constexpr int kRows = kThisIsa == Isa::kAvx512 ? 8 : 4;
 constexpr int kVectors = kThisIsa == Isa::kAvx512 ? 2 : 3;
@@ -34,7 +42,8 @@ constexpr Kernels make() {
           &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, false>,
           std::is_same_v<T, float>
               ? &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, true>
-              : nullptr};
+              : nullptr,
+          &FewRows<kThisIsa, FloatLines<T>>::multiply};
 }
 static_assert(kColumns % kRows == 0 && kColumns % simd::kLanes == 0);
 

@@ -60,6 +60,16 @@ TYPED_TEST(GemmTest, RaggedShapes) {
   }
 }
 
+// Of 16 rows and fewer, both operands are read where they stand; from 17 on they are packed.
+TYPED_TEST(GemmTest, FewRows) {
+  for (const int64_t M : {1, 2, 3, 4, 7, 16, 17}) {
+    check_product<TypeParam>({M, 131, 35}, Major::kRow, Major::kRow);
+    check_product<TypeParam>({M, 6, 8230}, Major::kRow, Major::kRow);  // more than one block
+    check_product<TypeParam>({M, 131, 35}, Major::kRow, Major::kColumn);
+    check_product<TypeParam>({M, 131, 35}, Major::kColumn, Major::kRow);
+  }
+}
+
 TYPED_TEST(GemmTest, ManyTiles) {
   check_product<TypeParam>({700, 900, 5}, Major::kRow, Major::kRow);
 }

@@ -7,10 +7,10 @@
 namespace coda::cpu {
 namespace {
 
-void check_gated(int64_t M, int64_t N, int64_t K, int64_t K2) {
+// other: major of half of the tensors.
+void check_gated(int64_t M, int64_t N, int64_t K, int64_t K2, Major other = Major::kColumn) {
   SCOPED_TRACE(testing::Message() << M << " by " << N << " by " << K << " + " << K2);
-  Tensor<bf16> a(M, K), a2(M, K2, Major::kColumn), gate(N, K, Major::kColumn), gate2(N, K2),
-      up(N, K), up2(N, K2);
+  Tensor<bf16> a(M, K), a2(M, K2, other), gate(N, K, other), gate2(N, K2), up(N, K), up2(N, K2);
   uint32_t seed = 1;
   for (Tensor<bf16>* t : {&a, &a2, &gate, &gate2, &up, &up2}) t->fill_integers(seed++);
   std::vector<double> g = product(a, gate), u = product(a, up);
@@ -47,6 +47,8 @@ TEST(PairTest, TwoOperandsAlsoCutAlongTheContraction) {
   check_gated(67, 200, 30, 3);
   check_gated(130, 65, 300, 1);
   check_gated(5, 700, 12, 0);
+  check_gated(5, 700, 300, 31, Major::kRow);  // few rows, which are not packed
+  check_gated(16, 65, 33, 1, Major::kRow);
 }
 
 // Column of a paired port that holds column n of accumulator `half`, heads of d.
@@ -55,12 +57,12 @@ int64_t paired(int64_t n, int64_t half, int64_t d) {
 }
 
 struct Head {
-  int64_t dim, count;
+  int64_t dim, count, rows = 67;
 };
 
 class HalvesTest : public testing::TestWithParam<Head> {
  protected:
-  int64_t d = GetParam().dim, M = 67, N = GetParam().count * d / 2, K = 4;
+  int64_t d = GetParam().dim, M = GetParam().rows, N = GetParam().count * d / 2, K = 4;
   Tensor<bf16> a{M, K}, b{2 * N, K};
   std::vector<double> acc;  // [M, 2N], as the tensor B has its rows
 
@@ -212,10 +214,12 @@ TEST_P(HalvesTest, SumsOverHeads) {
 INSTANTIATE_TEST_SUITE_P(HeadDims, HalvesTest,
                          testing::Values(Head{2, 1}, Head{2, 70}, Head{6, 1}, Head{6, 37},
                                          Head{64, 5}, Head{80, 4}, Head{96, 3}, Head{128, 3},
-                                         Head{160, 2}, Head{256, 3}),
+                                         Head{160, 2}, Head{256, 3}, Head{6, 37, 5}, Head{80, 4, 1},
+                                         Head{128, 3, 16}),
                          [](const auto& info) {
                            return "dim" + std::to_string(info.param.dim) + "_heads" +
-                                  std::to_string(info.param.count);
+                                  std::to_string(info.param.count) + "_rows" +
+                                  std::to_string(info.param.rows);
                          });
 
 }  // namespace
