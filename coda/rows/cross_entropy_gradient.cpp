@@ -7,60 +7,74 @@
 #include "coda/cpu/run.h"
 #include "coda/rows/threads.h"
 
+namespace coda::row {
+namespace {
+
+// Of the norm before the head.
+template <class T>
+float row_factor(const CrossEntropyGradientArguments<T>& a, int64_t m) {
+  if (!a.rstd.given) return 1;
+  const auto& squares = a.rstd.view[0];
+  float sum = 0;
+  for (int64_t part = 0; part < squares.rows; ++part) sum += squares.data[part * squares.ld + m];
+  return a.rstd.finish.finish(sum);
+}
+
+// slopes: of the soft cap, where there is one.
+template <class T>
+void gradient_of_row(const CrossEntropyGradientArguments<T>& a, int64_t m,
+                     std::vector<float>& values, std::vector<float>& slopes) {
+  const int64_t V = a.logits.columns;
+  const float cap = a.soft_cap, elsewhere = a.smoothing / static_cast<float>(V);
+  const T* z = a.logits.data + m * a.logits.ld;
+  T* out = a.out.data + m * a.out.ld;
+  if (a.target[m] == a.ignore_index) {
+    for (int64_t v = 0; v < V; ++v) out[v] = from_float<T>(0.0f);
+    if (a.dots != nullptr) a.dots[m] = 0;
+    return;
+  }
+  float top = -std::numeric_limits<float>::infinity();
+  for (int64_t v = 0; v < V; ++v) {
+    float x = to_float(z[v]);
+    if (cap > 0) {
+      const float t = std::tanh(x / cap);
+      slopes[static_cast<size_t>(v)] = 1 - t * t;
+      x = cap * t;
+    }
+    values[static_cast<size_t>(v)] = x;
+    top = x > top ? x : top;
+  }
+  double sum = 0;
+  for (float& value : values) sum += value = std::exp(value - top);
+  const float plus = (1 + 2 * a.z_loss * a.lse[m]) / static_cast<float>(sum);
+  const float factor = (a.dloss != nullptr ? a.dloss[m] : 1.0f) * *a.scale;
+  const float r = row_factor(a, m);
+  double dot = 0;
+  for (int64_t v = 0; v < V; ++v) {
+    const float on_target = v == a.target[m] ? 1 - a.smoothing : 0;
+    float dz = (values[static_cast<size_t>(v)] * plus - elsewhere - on_target) * factor;
+    if (cap > 0) dz *= slopes[static_cast<size_t>(v)];
+    dot += to_float(z[v]) * dz;
+    out[v] = from_float<T>(dz * r);
+  }
+  if (a.dots != nullptr) a.dots[m] = static_cast<float>(dot);
+}
+
+}  // namespace
+}  // namespace coda::row
+
 namespace coda::cpu {
 
 template <class T>
 void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
                             const Options& options) {
-  const int64_t M = a.logits.rows, V = a.logits.columns;
   const int threads = row::thread_count("linear_cross_entropy_backward", options.threads);
-  const float cap = a.soft_cap, elsewhere = a.smoothing / static_cast<float>(V);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> values(static_cast<size_t>(V)), slopes(cap > 0 ? values.size() : 0);
+    std::vector<float> values(static_cast<size_t>(a.logits.columns));
+    std::vector<float> slopes(a.soft_cap > 0 ? values.size() : 0);
 #pragma omp for schedule(static)
-    for (int64_t m = 0; m < M; ++m) {
-      const T* z = a.logits.data + m * a.logits.ld;
-      T* out = a.out.data + m * a.out.ld;
-      if (a.target[m] == a.ignore_index) {
-        for (int64_t v = 0; v < V; ++v) out[v] = from_float<T>(0.0f);
-        if (a.dots != nullptr) a.dots[m] = 0;
-        continue;
-      }
-      float r = 1;
-      if (a.rstd.given) {
-        const auto& squares = a.rstd.view[0];
-        float sum = 0;
-        for (int64_t part = 0; part < squares.rows; ++part)
-          sum += squares.data[part * squares.ld + m];
-        r = a.rstd.finish.finish(sum);
-      }
-      const float lse = a.lse[m];
-      float top = -std::numeric_limits<float>::infinity();
-      for (int64_t v = 0; v < V; ++v) {
-        float x = to_float(z[v]);
-        if (cap > 0) {
-          const float t = std::tanh(x / cap);
-          slopes[static_cast<size_t>(v)] = 1 - t * t;
-          x = cap * t;
-        }
-        values[static_cast<size_t>(v)] = x;
-        top = x > top ? x : top;
-      }
-      double sum = 0;
-      for (float& value : values) sum += value = std::exp(value - top);
-      const float plus = (1 + 2 * a.z_loss * lse) / static_cast<float>(sum);
-      const float factor = (a.dloss != nullptr ? a.dloss[m] : 1.0f) * *a.scale;
-      double dot = 0;
-      for (int64_t v = 0; v < V; ++v) {
-        const float on_target = v == a.target[m] ? 1 - a.smoothing : 0;
-        float dz = (values[static_cast<size_t>(v)] * plus - elsewhere - on_target) * factor;
-        if (cap > 0) dz *= slopes[static_cast<size_t>(v)];
-        dot += to_float(z[v]) * dz;
-        out[v] = from_float<T>(dz * r);
-      }
-      if (a.dots != nullptr) a.dots[m] = static_cast<float>(dot);
-    }
+    for (int64_t m = 0; m < a.logits.rows; ++m) row::gradient_of_row(a, m, values, slopes);
   }
 }
 

@@ -13,47 +13,61 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options) {
-  const auto& ports = forward.program.ports;
-  DeriveRequest request{options.accumulator, options.outputs, {}, options.saved};
+namespace {
+
+const PortView& port_of(const Graph& forward, const std::string& name) {
+  return forward.program.ports[static_cast<size_t>(forward.port(name))];
+}
+
+std::vector<std::string> outputs_of(const Graph& forward, const DeriveOptions& options) {
   for (const std::string& name : options.outputs) {
-    const PortView& port = ports[static_cast<size_t>(forward.port(name))];
+    const PortView& port = port_of(forward, name);
     if (!is_input(port.kind) && port.given) continue;
     throw Error(fmt::format("derive {}: '{}' is {}; a gradient comes in of an output that is given",
                             forward.program.name, name,
                             is_input(port.kind) ? "an input" : "left out"));
   }
-  std::string last_store;
-  for (const PortView& port : ports) {
-    if (is_input(port.kind) || !port.given) continue;
-    if (options.outputs.empty() && !port.optional) request.outputs.push_back(port.name);
-    if (port.kind == PortKind::kStore && contains(request.outputs, port.name)) {
-      last_store = port.name;
-    }
+  if (!options.outputs.empty()) return options.outputs;
+  std::vector<std::string> result;
+  for (const PortView& port : forward.program.ports) {
+    if (!is_input(port.kind) && port.given && !port.optional) result.push_back(port.name);
   }
-  if (request.outputs.empty()) {
+  if (result.empty()) {
     throw Error(
         fmt::format("derive {}: all of its outputs are optional; name those that have a "
                     "gradient (--outputs)",
                     forward.program.name));
   }
-  if (request.accumulator.empty()) {
-    request.accumulator = last_store.empty() ? "forward" : "d" + last_store;
-  }
-  if (request.accumulator != "forward") {
-    const std::string of = request.accumulator.substr(1);
-    const bool store = request.accumulator[0] == 'd' && contains(request.outputs, of) &&
-                       ports[static_cast<size_t>(forward.port(of))].kind == PortKind::kStore;
-    if (!store) {
-      throw Error(fmt::format(
-          "derive {}: the accumulator cannot be '{}'; it is 'forward', the forward GEMM again, or "
-          "'d' and the name of a Store port that has a gradient ({})",
-          forward.program.name, request.accumulator, fmt::join(request.outputs, ", ")));
+  return result;
+}
+
+// outputs: those with a gradient.
+std::string accumulator_of(const Graph& forward, const DeriveOptions& options,
+                           const std::vector<std::string>& outputs) {
+  if (options.accumulator == "forward") return options.accumulator;
+  if (options.accumulator.empty()) {
+    std::string last_store;
+    for (const PortView& port : forward.program.ports) {
+      if (port.kind == PortKind::kStore && contains(outputs, port.name)) last_store = port.name;
     }
+    return last_store.empty() ? "forward" : "d" + last_store;
   }
+  const std::string of = options.accumulator.substr(1);
+  const bool store = options.accumulator[0] == 'd' && contains(outputs, of) &&
+                     port_of(forward, of).kind == PortKind::kStore;
+  if (!store) {
+    throw Error(fmt::format(
+        "derive {}: the accumulator cannot be '{}'; it is 'forward', the forward GEMM again, or "
+        "'d' and the name of a Store port that has a gradient ({})",
+        forward.program.name, options.accumulator, fmt::join(outputs, ", ")));
+  }
+  return options.accumulator;
+}
+
+std::vector<bool> wanted_gradients(const Graph& forward, const DeriveOptions& options) {
   const bool none = options.gradients == std::vector<std::string>{"-"};
   for (const std::string& name : none ? std::vector<std::string>() : options.gradients) {
-    const PortView& port = ports[static_cast<size_t>(forward.port(name))];
+    const PortView& port = port_of(forward, name);
     const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
     if (is_input(port.kind) && port.kind != PortKind::kPairTable && !integer && port.given)
       continue;
@@ -64,18 +78,29 @@ DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options)
         port.optional && !port.given ? fmt::format(" where it is left out (--with {})", name)
                                      : ""));
   }
-  for (const PortView& port : ports) {
+  std::vector<bool> result;
+  for (const PortView& port : forward.program.ports) {
     const bool usual = port.kind == PortKind::kPerElement || port.kind == PortKind::kPerRow ||
                        port.kind == PortKind::kPerColumn || port.kind == PortKind::kPerRowFrom ||
                        (port.kind == PortKind::kPerHead && port.paired);
-    request.wanted.push_back(options.gradients.empty() ? usual
-                                                       : contains(options.gradients, port.name));
+    result.push_back(options.gradients.empty() ? usual : contains(options.gradients, port.name));
   }
+  return result;
+}
+
+}  // namespace
+
+DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options) {
+  DeriveRequest request;
+  request.outputs = outputs_of(forward, options);
+  request.accumulator = accumulator_of(forward, options, request.outputs);
+  request.wanted = wanted_gradients(forward, options);
   for (const std::string& name : options.saved) {
-    if (ports[static_cast<size_t>(forward.port(name))].kind == PortKind::kStore) continue;
+    if (port_of(forward, name).kind == PortKind::kStore) continue;
     throw Error(fmt::format("derive {}: '{}' is no Store port, so that nothing can be read back",
                             forward.program.name, name));
   }
+  request.saved = options.saved;
   return request;
 }
 
