@@ -11,8 +11,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-known=" check bench ceiling package numerics overhead programs layer operations cross_entropy train \
-model decode sanitizers "
+known=" check bench ceiling package numerics overhead programs layer operations cross_entropy \
+train model decode sanitizers "
 results=${1:-bench/results}
 parts=" ${*:2} "
 for part in "${@:2}"; do
