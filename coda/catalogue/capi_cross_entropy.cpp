@@ -1,8 +1,7 @@
 // The C interface to cross_entropy.h.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
+#include <cstddef>
 
 #include "coda/catalogue/capi_call.h"
 #include "coda/catalogue/capi_guard.h"
@@ -49,12 +48,8 @@ T* vector(const char* argument, const coda_tensor* from, int64_t count, bool opt
 coda_cross_entropy read(const coda_cross_entropy* call) {
   if (call == nullptr) fail_argument(kName, "call", "a coda_cross_entropy", "a null pointer");
   constexpr uint64_t kFirst = offsetof(coda_cross_entropy, dots) + sizeof(void*);  // version 0.1
-  if (call->size < kFirst) {
-    fail_argument(kName, "size", fmt::format("{}", sizeof(coda_cross_entropy)),
-                  fmt::format("{}", call->size));
-  }
   coda_cross_entropy result{};
-  std::memcpy(&result, call, std::min<uint64_t>(call->size, sizeof(result)));
+  read_structure(kName, "size", "coda_cross_entropy", kFirst, call, &result, sizeof(result));
   if (result.step < CODA_CROSS_ENTROPY_LOSS || result.step > CODA_CROSS_ENTROPY_RECOMPUTE) {
     fail_argument(kName, "step", "a coda_cross_entropy_step of 0 to 3",
                   fmt::format("{}", result.step));
@@ -98,11 +93,7 @@ CrossEntropy<T> problem_of(const coda_cross_entropy& c) {
                                      .ignore_index = c.ignore_index,
                                      .reduction = reduction_of(c.reduction)}};
   if (c.rstd != nullptr) {
-    const Matrix<float> squares = matrix<float>("rstd", c.rstd);
-    if (!(c.rstd_width > 0)) {
-      fail_argument(kName, "rstd_width", "above 0", fmt::format("{}", c.rstd_width));
-    }
-    result.rstd.view[0] = squares;
+    result.rstd.view[0] = matrix<float>("rstd", c.rstd);
     result.rstd.given = true;
     result.rstd.finish.width = static_cast<float>(c.rstd_width);
     result.rstd.finish.epsilon = static_cast<float>(c.rstd_epsilon);

@@ -1,15 +1,9 @@
 #include "coda/catalogue/cross_entropy.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-
 #include "coda/catalogue/cross_entropy_steps.h"
 
 namespace coda::catalogue {
 namespace {
-
-constexpr const char* kName = "linear_cross_entropy";
 
 struct CpuExecutor {
   cpu::Options options;
@@ -36,68 +30,21 @@ struct CpuExecutor {
 
 }  // namespace
 
-void check_chunk(const char* name, int64_t chunk, int64_t multiple) {
-  if (chunk > 0 && chunk % multiple == 0) return;
-  fail_argument(kName, name,
-                multiple == 1 ? std::string("at least 1")
-                              : fmt::format("a multiple of {}, at least that", multiple),
-                fmt::format("{}", chunk));
-}
-
-void check_workspace(const CrossEntropyWorkspace& workspace, int64_t needed) {
-  if (workspace.data == nullptr || workspace.bytes < needed) {
-    fail_argument(kName, "workspace", fmt::format("{} bytes", needed),
-                  workspace.data == nullptr ? std::string("a null pointer")
-                                            : fmt::format("{}", workspace.bytes));
-  }
-  if (reinterpret_cast<uintptr_t>(workspace.data) % 256 != 0) {
-    fail_argument(kName, "workspace", "data aligned to 256 bytes",
-                  fmt::format("address {}", workspace.data));
-  }
-}
-
-void check_matrix(const char* name, const TensorView& view, int64_t rows, int64_t columns) {
-  if (view.rows != rows || view.columns != columns) {
-    fail_argument(kName, name, fmt::format("[{}, {}]", rows, columns),
-                  fmt::format("[{}, {}]", view.rows, view.columns));
-  }
-  if (view.major != Major::kRow) fail_argument(kName, name, "a row-major matrix", "column-major");
-  if (view.ld < view.columns) {
-    fail_argument(kName, name, fmt::format("a leading dimension of at least {}", view.columns),
-                  fmt::format("{}", view.ld));
-  }
-  check_pointer(name, view.data, rows * columns);
-}
-
-void check_pointer(const char* name, const void* pointer, int64_t count) {
-  if (pointer == nullptr && count > 0) fail_argument(kName, name, "data", "a null pointer");
-}
-
-void check_options(const CrossEntropyOptions& options) {
-  const auto check = [](const char* name, float value, bool fine, const char* expected) {
-    if (!fine) fail_argument(kName, name, expected, fmt::format("{}", value));
-  };
-  check("soft_cap", options.soft_cap, options.soft_cap >= 0 && std::isfinite(options.soft_cap),
-        "0 (none) or a positive number");
-  check("z_loss", options.z_loss, options.z_loss >= 0 && std::isfinite(options.z_loss),
-        "0 or a positive number");
-  check("smoothing", options.smoothing, options.smoothing >= 0 && options.smoothing < 1,
-        "a number from 0 to below 1");
-}
-
 int64_t cross_entropy_bytes(int64_t M, int64_t V) {
+  check_extents(M, V);
   WorkspaceParts parts({});
-  parts.take<CrossEntropySums::State<float>>(sum_parts(V) * M);
+  parts.take<CrossEntropySums::State<float>>(sum_parts(V), M);
   parts.take<float>(M);
   return parts.bytes();
 }
 
 int64_t cross_entropy_with_gradients_bytes(int64_t M, int64_t V, int64_t chunk_rows, DType type) {
+  check_extents(M, V);
   check_chunk("chunk_rows", chunk_rows, 1);
   const int64_t most = std::min(chunk_rows, M);
   WorkspaceParts parts({});
-  parts.take<std::byte>(most * padded_line(V) * dtype_bytes(type));
-  parts.take<CrossEntropySums::State<float>>(sum_parts(V) * most);
+  parts.take<std::byte>(most, padded_line(V) * dtype_bytes(type));
+  parts.take<CrossEntropySums::State<float>>(sum_parts(V), most);
   parts.take<float>(M);
   parts.take<float>(1);
   return parts.bytes();
@@ -110,9 +57,10 @@ int64_t cross_entropy_backward_bytes() {
 }
 
 int64_t cross_entropy_recompute_bytes(int64_t M, int64_t V, int64_t chunk_columns, DType type) {
+  check_extents(M, V);
   check_chunk("chunk_columns", chunk_columns, kSumsWidth);
   WorkspaceParts parts({});
-  parts.take<std::byte>(M * padded_line(std::min(chunk_columns, V)) * dtype_bytes(type));
+  parts.take<std::byte>(M, padded_line(std::min(chunk_columns, V)) * dtype_bytes(type));
   parts.take<float>(1);
   return parts.bytes();
 }

@@ -2,6 +2,7 @@
 // workspace, dealt out. Host only.
 #pragma once
 #include "coda/catalogue/cross_entropy.h"
+#include "coda/rows/tensor_check.h"
 
 namespace coda::catalogue {
 
@@ -12,15 +13,16 @@ class WorkspaceParts {
       : data_(static_cast<std::byte*>(workspace.data)) {}
 
   template <class T>
-  T* take(int64_t count) {
-    constexpr int64_t kAlignment = 256;
+  T* take(int64_t rows, int64_t columns = 1) {
     T* part = data_ == nullptr ? nullptr : reinterpret_cast<T*>(data_ + bytes_);
-    bytes_ += (count * static_cast<int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
+    add(rows, columns, sizeof(T));
     return part;
   }
   int64_t bytes() const { return bytes_; }
 
  private:
+  void add(int64_t rows, int64_t columns, int64_t element_bytes);
+
   std::byte* data_;
   int64_t bytes_ = 0;
 };
@@ -30,23 +32,36 @@ constexpr int64_t sum_parts(int64_t columns) { return (columns + kSumsWidth - 1)
 // Lines that TMA takes.
 constexpr int64_t padded_line(int64_t columns) { return (columns + 63) / 64 * 64; }
 
+// Of a problem whose workspace is asked for.
+void check_extents(int64_t rows, int64_t vocabulary);
 void check_chunk(const char* name, int64_t chunk, int64_t multiple);
-void check_workspace(const CrossEntropyWorkspace& workspace, int64_t needed);
-// A matrix, row-major, of these extents and with data.
-void check_matrix(const char* name, const TensorView& view, int64_t rows, int64_t columns);
+void check_workspace(row::TensorCheck& check, const CrossEntropyWorkspace& workspace,
+                     int64_t needed);
 void check_options(const CrossEntropyOptions& options);
-void check_pointer(const char* name, const void* pointer, int64_t count);
+void check_loss(row::TensorCheck& check, const CrossEntropyLoss& outputs, int64_t losses,
+                int64_t rows);
 
 template <class T>
-void check_problem(const CrossEntropy<T>& p) {
+TensorView vector_of(const T* data, int64_t count) {
+  return erase(Matrix<const T>(data, 1, count));
+}
+
+template <class T>
+row::TensorCheck check_problem(const CrossEntropy<T>& p) {
+  const int64_t M = p.x.rows, V = p.weight.rows, h = p.x.columns;
   check_options(p.options);
-  check_matrix("x", erase(p.x), p.x.rows, p.x.columns);
-  check_matrix("weight", erase(p.weight), p.weight.rows, p.x.columns);
-  if (p.weight.rows == 0) {
-    fail_argument("linear_cross_entropy", "weight", "a row for each of at least one class", "none");
+  row::TensorCheck check("linear_cross_entropy");
+  check.input("x", erase(p.x), {M, h}, {dtype_of<T>});
+  check.input("weight", erase(p.weight), {V, h}, {dtype_of<T>});
+  if (V == 0) check.fail("weight", "a row for each of at least one class", "none");
+  if (p.rstd.given) {
+    const auto& squares = p.rstd.view[0];
+    check.input("rstd", erase(squares), {squares.rows, M}, {DType::kFp32});
+    check.positive("rstd_width", double{p.rstd.finish.width});
+    check.not_negative("rstd_epsilon", double{p.rstd.finish.epsilon});
   }
-  if (p.rstd.given) check_matrix("rstd", erase(p.rstd.view[0]), p.rstd.view[0].rows, p.x.rows);
-  check_pointer("target", p.target, p.x.rows);
+  check.input("target", vector_of(p.target, M), {1, M}, {DType::kInt64});
+  return check;
 }
 
 // A default-constructed gradient is one that the caller does not want.
@@ -57,19 +72,29 @@ bool wanted(const Matrix<T>& gradient) {
 
 // recomputes: dx is added up in dx_sum, and dots come in parts.
 template <class T>
-void check_gradients(const CrossEntropy<T>& p, const CrossEntropyGradients<T>& g, bool recomputes) {
+void check_gradients(row::TensorCheck& check, const CrossEntropy<T>& p,
+                     const CrossEntropyGradients<T>& g, bool recomputes) {
   const int64_t M = p.x.rows, V = p.weight.rows, h = p.x.columns;
   const bool wants_dx = recomputes ? wanted(g.dx_sum) : wanted(g.dx);
   if (!wanted(g.dweight) && !wants_dx && !g.input_grad) {
-    fail_argument("linear_cross_entropy", "dweight", "dweight, dx or both", "neither of them");
+    check.fail("dweight", "dweight, dx or both", "neither of them");
   }
-  if (wanted(g.dweight)) check_matrix("dweight", erase(g.dweight), V, h);
+  const bool each = p.options.reduction == LossReduction::kNone;
+  const int64_t losses = each ? M : 1;
+  if (each || g.dloss != nullptr) {
+    check.input("dloss", vector_of(g.dloss, losses), {1, losses}, {DType::kFp32});
+  }
+  if (wanted(g.dweight)) check.output("dweight", erase(g.dweight), {V, h}, {DType::kFp32});
   if (wants_dx && !g.input_grad) {
-    const TensorView dx = recomputes ? erase(g.dx_sum) : erase(g.dx);
-    check_matrix(recomputes ? "dx_sum" : "dx", dx, M, h);
+    if (recomputes) {
+      check.output("dx_sum", erase(g.dx_sum), {M, h}, {DType::kFp32});
+    } else {
+      check.output("dx", erase(g.dx), {M, h}, {dtype_of<T>});
+    }
   }
-  if (p.rstd.given) check_matrix("dots", erase(g.dots), recomputes ? sum_parts(V) : 1, M);
-  if (p.options.reduction == LossReduction::kNone) check_pointer("dloss", g.dloss, M);
+  if (p.rstd.given) {
+    check.output("dots", erase(g.dots), {recomputes ? sum_parts(V) : 1, M}, {DType::kFp32});
+  }
 }
 
 }  // namespace coda::catalogue

@@ -2,6 +2,7 @@
 // row operations as run(arguments). Host only.
 #pragma once
 #include <algorithm>
+#include <utility>
 
 #include "coda/catalogue/cross_entropy_check.h"
 #include "coda/catalogue/linear.h"
@@ -15,23 +16,28 @@ namespace coda::catalogue {
 template <class T, class Executor>
 class CrossEntropySteps {
  public:
-  CrossEntropySteps(const Executor& executor, const CrossEntropy<T>& problem)
-      : executor_(executor), problem_(problem) {}
+  // check: of the problem, to be completed by a step's other arguments.
+  CrossEntropySteps(const Executor& executor, const CrossEntropy<T>& problem,
+                    row::TensorCheck check)
+      : executor_(executor), problem_(problem), check_(std::move(check)) {}
 
   void forward(const CrossEntropyLoss& outputs, const Matrix<T>& logits,
-               const CrossEntropyWorkspace& workspace) const {
-    check_loss(outputs);
-    if (logits.data != nullptr) check_matrix("logits", erase(logits), M(), V());
-    check_workspace(workspace, cross_entropy_bytes(M(), V()));
+               const CrossEntropyWorkspace& workspace) {
+    check_loss(check_, outputs, losses(), M());
+    if (logits.data != nullptr) {
+      check_.output("logits", erase(logits), {M(), V()}, {dtype_of<T>});
+    }
+    check_workspace(check_, workspace, cross_entropy_bytes(M(), V()));
+    check_.finish();
     WorkspaceParts parts(workspace);
-    auto* sums = parts.template take<State>(sum_parts(V()) * M());
+    auto* sums = parts.template take<State>(sum_parts(V()), M());
     float* loss = row_losses(outputs, parts);
     loss_of_rows(0, M(), logits, sums, outputs, loss);
     reduce_loss(outputs, loss);
   }
 
   void with_gradients(const CrossEntropyLoss& outputs, const CrossEntropyGradients<T>& gradients,
-                      int64_t chunk_rows, const CrossEntropyWorkspace& workspace) const {
+                      int64_t chunk_rows, const CrossEntropyWorkspace& workspace) {
     check_chunk("chunk_rows", chunk_rows, 1);
     if (options().reduction == LossReduction::kNone) {
       fail_argument("linear_cross_entropy", "reduction",
@@ -39,14 +45,15 @@ class CrossEntropySteps {
                     "or recompute them)",
                     "none");
     }
-    check_loss(outputs);
-    check_gradients(problem_, gradients, false);
-    check_workspace(workspace,
+    check_loss(check_, outputs, losses(), M());
+    check_gradients(check_, problem_, gradients, false);
+    check_workspace(check_, workspace,
                     cross_entropy_with_gradients_bytes(M(), V(), chunk_rows, dtype_of<T>));
+    check_.finish();
     const int64_t most = std::min(chunk_rows, M());
     WorkspaceParts parts(workspace);
-    T* logits = parts.template take<T>(most * padded_line(V()));
-    auto* sums = parts.template take<State>(sum_parts(V()) * most);
+    T* logits = parts.template take<T>(most, padded_line(V()));
+    auto* sums = parts.template take<State>(sum_parts(V()), most);
     float* loss = parts.template take<float>(M());
     float* scale = parts.template take<float>(1);
     make_scale(gradients, scale);
@@ -62,13 +69,13 @@ class CrossEntropySteps {
   }
 
   void backward(const float* lse, const Matrix<const T>& logits, const Matrix<T>& dz,
-                const CrossEntropyGradients<T>& gradients,
-                const CrossEntropyWorkspace& workspace) const {
-    check_gradients(problem_, gradients, false);
-    check_pointer("lse", lse, M());
-    check_matrix("logits", erase(logits), M(), V());
-    check_matrix("dz", erase(dz), M(), V());
-    check_workspace(workspace, cross_entropy_backward_bytes());
+                const CrossEntropyGradients<T>& gradients, const CrossEntropyWorkspace& workspace) {
+    check_gradients(check_, problem_, gradients, false);
+    check_.input("lse", vector_of(lse, M()), {1, M()}, {DType::kFp32});
+    check_.replaceable_input("logits", erase(logits), {M(), V()}, {dtype_of<T>});
+    check_.output("dz", erase(dz), {M(), V()}, {dtype_of<T>});
+    check_workspace(check_, workspace, cross_entropy_backward_bytes());
+    check_.finish();
     WorkspaceParts parts(workspace);
     float* scale = parts.template take<float>(1);
     make_scale(gradients, scale);
@@ -76,14 +83,16 @@ class CrossEntropySteps {
   }
 
   void recompute(const float* lse, const CrossEntropyGradients<T>& gradients, int64_t chunk_columns,
-                 const CrossEntropyWorkspace& workspace) const {
+                 const CrossEntropyWorkspace& workspace) {
     check_chunk("chunk_columns", chunk_columns, kSumsWidth);
-    check_gradients(problem_, gradients, true);
-    check_pointer("lse", lse, M());
-    check_workspace(workspace, cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
+    check_gradients(check_, problem_, gradients, true);
+    check_.input("lse", vector_of(lse, M()), {1, M()}, {DType::kFp32});
+    check_workspace(check_, workspace,
+                    cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
+    check_.finish();
     const int64_t most = std::min(chunk_columns, V());
     WorkspaceParts parts(workspace);
-    T* memory = parts.template take<T>(M() * padded_line(most));
+    T* memory = parts.template take<T>(M(), padded_line(most));
     float* scale = parts.template take<float>(1);
     make_scale(gradients, scale);
     for (int64_t first = 0; first < V(); first += most) {
@@ -119,11 +128,6 @@ class CrossEntropySteps {
     if (!problem_.rstd.given) return {};
     const auto& view = problem_.rstd.view[0];
     return {{view.data + first, view.rows, rows, view.ld}, problem_.rstd.finish};
-  }
-
-  void check_loss(const CrossEntropyLoss& outputs) const {
-    check_pointer("loss", outputs.loss, each_row() ? M() : 1);
-    check_pointer("lse", outputs.lse, M());
   }
 
   // The loss of each row: what the caller asks for, or the way to its sum.
@@ -172,6 +176,7 @@ class CrossEntropySteps {
     return total;
   }
   bool each_row() const { return options().reduction == LossReduction::kNone; }
+  int64_t losses() const { return each_row() ? M() : 1; }
 
   // From stored logits, of rows from `first` on.
   void gradients_of_rows(int64_t first, const float* lse, const Matrix<const T>& logits,
@@ -237,16 +242,17 @@ class CrossEntropySteps {
 
   const Executor& executor_;
   const CrossEntropy<T>& problem_;
+  row::TensorCheck check_;
 };
 
-// The problem has to be checked first; on the host, its targets too.
+// Once the problem is checked; on the host, its targets too.
 template <class T, class Executor>
 CrossEntropySteps<T, Executor> checked_steps(const Executor& executor,
                                              const CrossEntropy<T>& problem) {
-  check_problem(problem);
+  row::TensorCheck check = check_problem(problem);
   executor.check_targets(problem.target, problem.x.rows, problem.weight.rows,
                          problem.options.ignore_index);
-  return {executor, problem};
+  return {executor, problem, std::move(check)};
 }
 
 }  // namespace coda::catalogue

@@ -155,7 +155,7 @@ TEST_F(CApiCrossEntropy, Refuses) {
   refused([](auto& c) { c.dx = c.dweight; }, {"'dx'"});
   refused([](auto& c) { c.dx = c.dweight = nullptr; }, {"'dweight'", "neither"});
   refused([](auto& c) { c.dloss = c.lse; }, {"'dloss'", "[1, 1]"});
-  refused([](auto& c) { c.rstd = c.lse; }, {"'rstd_width'", "above 0"});
+  refused([](auto& c) { c.size = UINT64_MAX; }, {"'size'", "sizeof(coda_cross_entropy)"});
   refused([](auto&) {}, {"chunk"}, 0);
   refused([](auto&) {}, {"chunk"}, -3);
   call.step = 9;
@@ -165,6 +165,67 @@ TEST_F(CApiCrossEntropy, Refuses) {
   EXPECT_EQ(coda_cross_entropy_workspace_bytes(&call, nullptr), CODA_BAD_ARGUMENT);
   target[3] = kVocabulary;
   expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), {"target", "150"});
+}
+
+TEST_F(CApiCrossEntropy, RefusesWhatFinishesTheFactor) {
+  std::vector<float> squares(kTokens, 1.0f), sums(kTokens, 0.0f);
+  const coda_tensor squares_tensor = matrix(squares, 1, kTokens),
+                    dots_tensor = matrix(sums, 1, kTokens);
+  call.rstd = &squares_tensor;
+  call.dots = &dots_tensor;
+  expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), {"'rstd_width'", "above 0", "got 0"});
+  call.rstd_width = kHidden;
+  call.rstd_epsilon = -1;
+  expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), {"'rstd_epsilon'", "got -1"});
+}
+
+TEST_F(CApiCrossEntropy, RefusesMembersOfALaterVersion) {
+  struct {
+    coda_cross_entropy known;
+    int64_t later;
+  } both = {call, 0};
+  both.known.size = sizeof(both);
+  int64_t bytes = 0;
+  EXPECT_EQ(coda_cross_entropy_workspace_bytes(&both.known, &bytes), CODA_OK) << coda_last_error();
+  both.later = 1;
+  expect_refused(coda_cross_entropy_workspace_bytes(&both.known, &bytes), {"'size'", "later"});
+}
+
+// Sizes that no byte count has, and those that are none.
+TEST_F(CApiCrossEntropy, RefusesWorkspacesThatCannotBe) {
+  const auto refused = [&](int64_t rows, int64_t vocabulary,
+                           const std::vector<std::string>& parts) {
+    x_tensor.rows = rows;
+    weight_tensor.rows = vocabulary;
+    call.chunk = INT64_MAX / 128 * 128;
+    for (call.step = 0; call.step < 4; ++call.step) {
+      if (call.step == CODA_CROSS_ENTROPY_FROM_LOGITS) continue;  // needs few bytes always
+      int64_t bytes = -7;
+      expect_refused(coda_cross_entropy_workspace_bytes(&call, &bytes), parts);
+      EXPECT_EQ(bytes, -7);
+    }
+  };
+  refused(-1, 10, {"'x'", "got -1"});
+  refused(10, INT64_MIN, {"'weight'", "-9223372036854775808"});
+  refused(INT64_MAX, 10, {"'x'", "9223372036854775807"});
+}
+
+TEST_F(CApiCrossEntropy, RefusesSharedMemory) {
+  const auto refused = [&](auto change, const std::vector<std::string>& parts) {
+    const coda_cross_entropy before = call;
+    change(call);
+    expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), parts);
+    call = before;
+    for (const float value : lse) ASSERT_TRUE(std::isnan(value));
+  };
+  refused([](auto& c) { c.dx = c.x; }, {"'dx'", "'x'", "overlap"});
+  refused([](auto& c) { c.dweight = c.weight; }, {"'dweight'", "'weight'", "overlap"});
+  coda_tensor inside = lse_tensor;
+  inside.data = dx.data() + 7;
+  refused([&](auto& c) { c.lse = &inside; }, {"'lse'", "'dx'", "overlap"});
+  coda_tensor odd = target_tensor;
+  odd.data = reinterpret_cast<char*>(target.data()) + 1;
+  refused([&](auto& c) { c.target = &odd; }, {"'target'", "aligned to 8"});
 }
 
 }  // namespace
