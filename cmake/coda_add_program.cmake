@@ -9,7 +9,8 @@
 # inline function for everybody.
 
 # Contraction is off because results must not depend on where a compiler finds a multiply-add.
-# Without a build type such code is optimised all the same: at -O0 nothing of it would be inlined.
+# Without a build type and for Debug such code is optimised all the same: at -O0 functions on vectors
+# are not inlined, and the linker would take one instruction set's for all of them.
 set(CODA_ISA_portable -ffp-contract=off)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   list(APPEND CODA_ISA_portable -mssse3)
@@ -20,7 +21,8 @@ set(CODA_ISA_avx512 ${CODA_ISA_avx2} -mavx512f -mavx512cd -mavx512bw -mavx512dq 
 # In the cache, as a project that has coda as a subdirectory calls the functions below in its own
 # scope.
 foreach(isa portable avx2 avx512)
-  set(CODA_FLAGS_${isa} ${CODA_ISA_${isa}} $<$<CONFIG:>:-O3> CACHE INTERNAL "")
+  set(CODA_FLAGS_${isa} ${CODA_ISA_${isa}} $<$<OR:$<CONFIG:>,$<CONFIG:Debug>>:-O3>
+      CACHE INTERNAL "")
 endforeach()
 # gcc 12 takes the deliberately undefined registers in its own AVX-512 headers for mistakes.
 set(CODA_FLAGS_avx512 ${CODA_FLAGS_avx512} $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>

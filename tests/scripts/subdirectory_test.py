@@ -1,4 +1,7 @@
-"""A project that has coda as a subdirectory compiles its own programs for every instruction set."""
+"""A project that has coda as a subdirectory compiles its own programs for every instruction set.
+
+Optimised in a debug build too: else the linker takes one instruction set's functions for all.
+"""
 
 import json
 import shutil
@@ -28,8 +31,13 @@ def main() -> int:
         (folder / "CMakeLists.txt").write_text(PROJECT)
         (folder / "main.cpp").write_text("int main() {}\n")
         command = ["cmake", "-G", "Ninja", "-S", name, "-B", name + "/build"]
-        off = ["-DCODA_SIMULATOR=OFF", "-DCODA_CPU_ISAS=portable;avx2"]
-        subprocess.run([*command, *off], check=True, stdout=subprocess.DEVNULL)
+        options = {
+            "CMAKE_BUILD_TYPE": "Debug",
+            "CODA_CPU_ISAS": "portable;avx2",
+            "CODA_SIMULATOR": "OFF",
+        }
+        command += [f"-D{key}={value}" for key, value in options.items()]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         entries = json.loads((folder / "build/compile_commands.json").read_text())
     commands = [e["command"] for e in entries if Path(e["file"]) == PROGRAM]
     assert len(commands) == 2, commands
