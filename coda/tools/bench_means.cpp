@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -46,21 +47,27 @@ std::string operation_text(const BenchResult& r) {
 }  // namespace
 
 std::string bench_shapes(std::span<const BenchResult> results) {
-  std::vector<terminal::Table::Column> columns{{"chosen"}};
-  std::vector<std::vector<std::string>> rows;
-  std::map<std::string, size_t> row_of;
+  std::vector<std::string> names, shapes;  // in the order in which they were measured
+  std::map<std::string, std::map<std::string, std::string>> speedups;  // by name and shape
   for (const BenchResult& r : results) {
     if (!r.chosen) continue;
     const std::string name = fmt::format("{} {}", operation_text(r), r.regime);
-    if (row_of.empty() || row_of.contains(name)) {
-      if (row_of.empty() || row_of[name] == 0) columns.push_back({shape_text(r), true});
-    }
-    const auto [found, first] = row_of.try_emplace(name, rows.size());
-    if (first) rows.push_back({name});
-    rows[found->second].push_back(fmt::format("{:.3f}", r.speedup()));
+    const std::string shape = shape_text(r);
+    if (!speedups.contains(name)) names.push_back(name);
+    if (std::ranges::count(shapes, shape) == 0) shapes.push_back(shape);
+    speedups[name][shape] = fmt::format("{:.3f}", r.speedup());
   }
+  std::vector<terminal::Table::Column> columns{{"chosen"}};
+  for (const std::string& shape : shapes) columns.push_back({shape, true});
   terminal::Table table(columns);
-  for (auto& row : rows) table.add(std::move(row));
+  for (const std::string& name : names) {
+    std::vector<std::string> row{name};
+    for (const std::string& shape : shapes) {  // not every operation is measured at every shape
+      const auto found = speedups[name].find(shape);
+      row.push_back(found == speedups[name].end() ? "-" : found->second);
+    }
+    table.add(std::move(row));
+  }
   return table.text();
 }
 
