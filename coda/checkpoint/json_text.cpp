@@ -74,6 +74,13 @@ std::string json_text(const Json& value) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
+std::optional<int64_t> integer_in(const Json& value) {
+  const bool fits =
+      value.is_number_unsigned() ? value.get<uint64_t>() <= INT64_MAX : value.is_number_integer();
+  if (!fits) return std::nullopt;
+  return value.get<int64_t>();
+}
+
 JsonFields::JsonFields(const Json& object, std::string where, std::string prefix)
     : object_(object), where_(std::move(where)), prefix_(std::move(prefix)) {
   if (!object_.is_object()) {
@@ -97,10 +104,9 @@ const Json& JsonFields::at(const std::string& field) const {
 int64_t JsonFields::integer(const std::string& field, std::optional<int64_t> otherwise) const {
   const Json& value = at(field);
   if (value.is_null() && otherwise) return *otherwise;
-  const bool fits =
-      value.is_number_unsigned() ? value.get<uint64_t>() <= INT64_MAX : value.is_number_integer();
-  if (!fits) fail(field, "expected an integer");
-  return value.get<int64_t>();
+  const auto integer = integer_in(value);
+  if (!integer) fail(field, "expected an integer");
+  return *integer;
 }
 
 double JsonFields::number(const std::string& field, std::optional<double> otherwise) const {

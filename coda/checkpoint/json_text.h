@@ -18,6 +18,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 // A value in an error message: as JSON, cut where it is long.
 std::string json_text(const nlohmann::json& value);
 
+// None where the value is no integer, or one that does not fit.
+std::optional<int64_t> integer_in(const nlohmann::json& value);
+
 // An object's fields; one that is null counts as missing. Errors name `where`, the field (with the
 // object's own name before it), its value and what is expected.
 class JsonFields {

@@ -45,8 +45,9 @@ std::vector<int64_t> read_eos(const JsonFields& fields) {
   if (!value.is_array()) return {fields.integer(kField)};
   std::vector<int64_t> ids;
   for (const auto& id : value) {
-    if (!id.is_number_integer()) fields.fail(kField, "expected token numbers");
-    ids.push_back(id.get<int64_t>());
+    const auto integer = integer_in(id);
+    if (!integer) fields.fail(kField, "expected token numbers");
+    ids.push_back(*integer);
   }
   return ids;
 }

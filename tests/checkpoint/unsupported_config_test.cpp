@@ -114,6 +114,7 @@ TEST(UnsupportedConfig, Sizes) {
   refused({{"rms_norm_eps", "1e-6"}}, {"'rms_norm_eps' is \"1e-6\"", "number"});
   refused({{"tie_word_embeddings", 1}}, {"'tie_word_embeddings' is 1", "true or false"});
   refused({{"eos_token_id", {1, "a"}}}, {"'eos_token_id' is [1,\"a\"]"});
+  refused({{"eos_token_id", {1, UINT64_MAX}}}, {"'eos_token_id' is [1,18446744073709551615]"});
   refused({{"bos_token_id", "a"}}, {"'bos_token_id' is \"a\""});
 }
 
