@@ -20,7 +20,7 @@ std::optional<SavedStep> latest_checkpoint(const std::string& run_folder);
 
 // Makes the run's folder where it is missing, removes what killed runs left unfinished, saves (see
 // write_folder_atomically) and then drops all but the newest `keep_last` checkpoints. One process
-// at a time.
+// at a time (RunLock).
 SavedStep save_checkpoint(const std::string& run_folder, int64_t step, int64_t keep_last,
                           const std::function<void(const std::string& folder)>& write);
 

@@ -25,13 +25,18 @@ namespace fs = std::filesystem;
 
 bool is_hidden(const fs::path& path) { return path.filename().native().starts_with('.'); }
 
-// Text that programs wrote, which would drown what people wrote.
-bool is_build_folder(const fs::path& path) {
+// Text that programs wrote, which would drown what people wrote. That of runs too: one that writes
+// into its own data could not be resumed.
+bool is_made_by_programs(const fs::path& folder) {
   constexpr std::array<std::string_view, 3> kNames{"build", "node_modules", "__pycache__"};
-  const std::string name = path.filename().native();
-  std::error_code ignored;
+  constexpr std::array kFiles{"CMakeCache.txt", "CACHEDIR.TAG", "metrics.jsonl"};
+  const std::string name = folder.filename().native();
+  const auto has = [&](const char* file) {
+    std::error_code ignored;
+    return fs::exists(folder / file, ignored);
+  };
   return std::ranges::count(kNames, name) > 0 || name.starts_with("build-") ||
-         fs::exists(path / "CMakeCache.txt", ignored) || fs::exists(path / "CACHEDIR.TAG", ignored);
+         std::ranges::any_of(kFiles, has);
 }
 
 // Links to folders are not followed, so a walk ends whatever the links.
@@ -45,7 +50,7 @@ void collect(const fs::path& folder, std::vector<fs::path>& found) {
     if (entry.is_regular_file(kind_error)) {
       found.push_back(entry.path());
     } else if (!entry.is_symlink(kind_error) && entry.is_directory(kind_error) &&
-               !is_build_folder(entry.path())) {
+               !is_made_by_programs(entry.path())) {
       collect(entry.path(), found);
     }
   }

@@ -7,9 +7,9 @@
 namespace coda::train {
 
 // The files of `paths`, none twice, in the order of the paths; those of a folder sorted by path.
-// Inside a folder these are left out: hidden files and folders, build folders, links to folders,
-// and what is no file. Throws Error where a path is missing or no file or folder, or a folder
-// cannot be read.
+// Inside a folder these are left out: hidden files and folders, build folders, folders of runs
+// (metrics.jsonl), links to folders, and what is no file. Throws Error where a path is missing or
+// no file or folder, or a folder cannot be read.
 std::vector<std::filesystem::path> find_files(const std::vector<std::filesystem::path>& paths);
 
 // All of a file. Throws Error where it cannot be read.

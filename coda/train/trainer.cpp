@@ -11,6 +11,8 @@
 
 #include "coda/checkpoint/atomic.h"
 #include "coda/checkpoint/run_folder.h"
+#include "coda/checkpoint/run_lock.h"
+#include "coda/terminal/shell_word.h"
 #include "coda/train/held_out.h"
 #include "coda/train/initial_weights.h"
 #include "coda/train/loss_plot.h"
@@ -51,6 +53,19 @@ void make_folder(const std::string& path) {
     throw Error(fmt::format("cannot make the run's folder '{}': {}", path, error.message()));
 }
 
+std::string resume_command(const std::string& run_folder) {
+  return "coda train --resume " + terminal::shell_word(run_folder);
+}
+
+void expect_no_checkpoint(const std::string& run_folder) {
+  const auto latest = checkpoint::latest_checkpoint(run_folder);
+  if (!latest) return;
+  throw Error(
+      fmt::format("{}: expected a folder without checkpoints, got one at step {}; go on with "
+                  "`{}`, or choose another --out",
+                  run_folder, latest->step, resume_command(run_folder)));
+}
+
 bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
 
 }  // namespace
@@ -58,14 +73,11 @@ bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 
 std::unique_ptr<Trainer> Trainer::begin(const RunOptions& options, const std::string& run_folder,
                                         block::Device& device) {
   validate(options);
-  if (const auto latest = checkpoint::latest_checkpoint(run_folder)) {
-    throw Error(fmt::format(
-        "{}: expected a folder without checkpoints, got one at step {}; go on with `coda train "
-        "--resume {}`, or choose another --out",
-        run_folder, latest->step, run_folder));
-  }
+  expect_no_checkpoint(run_folder);
   RunOptions kept = options;  // so that it can be resumed from another folder
-  for (std::string& path : kept.data) path = fs::absolute(path).lexically_normal().string();
+  for (std::string& path : kept.data) {
+    if (!path.empty()) path = fs::absolute(path).string();
+  }
   std::unique_ptr<Trainer> trainer(new Trainer(kept, config_of(options.model), run_folder, device));
   trainer->start_new();
   return trainer;
@@ -130,6 +142,8 @@ void Trainer::start_from(const std::string& checkpoint, const RunState& state) {
 // stopped; and a checkpoint is saved after the lines of its step were written.
 RunSummary Trainer::run(const std::atomic<bool>& stop) {
   make_folder(folder_);
+  const checkpoint::RunLock lock(folder_);
+  if (saved_step_ < 0) expect_no_checkpoint(folder_);  // of another run, that began meanwhile
   MetricsFile metrics(folder_ + "/metrics.jsonl", step_);
   if (step_ == 0) metrics.append(evaluate());
   const bool on_cpu = device_.name() == "cpu";
@@ -272,7 +286,7 @@ RunSummary Trainer::summary(double seconds, int64_t steps) {
   result.metrics = folder_ + "/metrics.jsonl";
   result.plot = folder_ + "/loss.svg";
   if (const auto latest = checkpoint::latest_checkpoint(folder_)) result.checkpoint = latest->path;
-  if (step_ < options_.steps) result.resume_command = "coda train --resume " + folder_;
+  if (step_ < options_.steps) result.resume_command = resume_command(folder_);
   return result;
 }
 

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,7 +125,7 @@ def check_interrupts(folder: Path) -> None:
         out, errors = process.communicate(timeout=SECONDS)
         assert process.returncode == 130, f"status {process.returncode}: {out}{errors}"
         command = re.search(r"coda train --resume (.*)", out)
-        assert command and command[1] == str(folder / name), out
+        assert command and shlex.split(command[1]) == [str(folder / name)], out
         step = int(runs.last_checkpoint(name).name.removeprefix("step-"))
         assert 0 < step < 400, f"stopped at step {step}"
         runs.finish(name, resume=True)

@@ -60,6 +60,8 @@ TEST(Corpus, JoinsTheFilesOfAFolderInOrder) {
   folder.write("build/made.txt", "no");
   folder.write("build-debug/made.txt", "no");
   folder.write("out/CMakeCache.txt", "no");
+  folder.write("runs/one/metrics.jsonl", "no");
+  folder.write("runs/one/step-00000004/config.json", "no");
   folder.write("picture.png", std::string("P\0G", 3));
   const Corpus corpus({folder.path()}, kShort);
   EXPECT_EQ(text_of(corpus), "x\nthird\nfourth\nlast");

@@ -36,6 +36,20 @@ TEST_F(BadRun, DoesNotBeginWhereAFileIs) {
   expect_error([&] { begin("run/deeper")->run(never); }, {"run/deeper"});
 }
 
+TEST_F(BadRun, HasItsFolderToItself) {
+  const auto first = begin(), second = begin();
+  int tried = 0;
+  first->on_step = [&](const StepMetrics& metrics) {
+    if (metrics.step == 2) expect_error([&] { begin()->run(never); }, {run_folder(), "got one"});
+    if (metrics.step == 6) expect_error([&] { resume()->run(never); }, {run_folder(), "got one"});
+    ++tried;
+  };
+  first->run(never);
+  EXPECT_EQ(tried, options.steps);
+  expect_error([&] { second->run(never); }, {run_folder(), "step 12", "--resume"});
+  EXPECT_EQ(read_metrics(path("run/metrics.jsonl")).steps.size(), 12u);
+}
+
 TEST_F(BadRun, IsNotResumedFromNothing) {
   expect_error([&] { resume("missing"); }, {"missing", "got none", "--out"});
   fs::create_directories(path("empty"));
@@ -139,6 +153,7 @@ TEST_F(BadRun, NamesWhatItsDataLacks) {
     EXPECT_FALSE(fs::exists(run_folder()));
   };
   expect(path("missing.txt"), {"missing.txt", "no such file"});
+  expect("", {"data: ''", "no such file"});
   expect(folder_.write("empty.txt", ""), {"empty.txt", "no text", "1 of them empty"});
   expect(folder_.write("short.txt", "0123456789"), {"10 tokens", "sequences of 16", "--seq 4"});
   expect(folder_.write("odd.bin", "abc"), {"odd.bin", "multiple of 2 bytes"});

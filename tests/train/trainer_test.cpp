@@ -212,5 +212,21 @@ TEST_F(Training, IsResumedFromAnotherFolder) {
   EXPECT_EQ(resume()->run(never).last_step, options.steps);
 }
 
+// That folder is the link's target's parent, not the link's own.
+TEST_F(Training, TakesDataBehindALink) {
+  fs::create_directories(path("far/folder"));
+  fs::create_directory_symlink(path("far/folder"), path("link"));
+  fs::rename(path("data.txt"), path("far/data.txt"));
+  options.data = {path("link/../data.txt")};
+  run_to(*begin(), 4);
+  EXPECT_EQ(resume()->run(never).last_step, options.steps);
+}
+
+TEST_F(Training, InTheFolderOfItsDataIsResumed) {
+  options.data = {folder_.path()};
+  run_to(*begin(), 4);
+  EXPECT_EQ(resume()->run(never).last_step, options.steps);
+}
+
 }  // namespace
 }  // namespace coda::train
