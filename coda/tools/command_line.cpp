@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "coda/core/error.h"
+#include "coda/tools/number_options.h"
 #include "coda/tools/suggest.h"
 #include "coda/version.h"
 
@@ -60,6 +63,12 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see coda {}--help", text, whole ? "" : command.get_name() + " ");
 }
 
+// Whoever asked for a file does not take half of it for the whole.
+void flush_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error(fmt::format("cannot write the output: {}", std::strerror(errno)));
+}
+
 int run(int argc, const char* const* argv) {
   CLI::App app("GEMM-plus-epilogue programs for Transformers", "coda");
   app.set_version_flag("--version", fmt::format("coda {} ({})", kVersion, kCommit));
@@ -76,6 +85,7 @@ int run(int argc, const char* const* argv) {
   add_train(app, status);
   add_eval(app, status);
   add_bench_train(app, status);
+  for (CLI::App* command : app.get_subcommands({})) check_numbers(*command);
   if (argc < 2) {
     fmt::print("{}", app.help());
     return kBadUse;
@@ -113,7 +123,9 @@ void require_backend(const std::string& name) {
 
 int run_command_line(int argc, const char* const* argv) {
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    flush_output();
+    return status;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "coda: out of memory\n");
   } catch (const std::exception& error) {

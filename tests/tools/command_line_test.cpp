@@ -57,6 +57,14 @@ TEST(CommandLine, ExplainsTypos) {
   expect_bad_use({"bench", "--json", "/no/such/folder/b.json"}, {"/no/such/folder/b.json"});
 }
 
+TEST(CommandLine, TakesDecimalNumbers) {
+  EXPECT_TRUE(contains(coda({"explain", "linear", "--M", "010"}).out, "M = 10,"));
+  EXPECT_TRUE(contains(coda({"check", "linear", "--cases", "03"}).out, "3 passed"));
+  expect_bad_use({"explain", "linear", "--M", ""}, {"--M", "a whole number", "''"});
+  expect_bad_use({"check", "--case", "-1"}, {"--case", "a number from 0 on", "'-1'"});
+  expect_bad_use({"check", "--case", "18446744073709551616"}, {"--case", "64 bits"});
+}
+
 TEST(CommandLine, ListsOperations) {
   const Outcome all = coda({"list"});
   EXPECT_EQ(all.status, kSuccess);

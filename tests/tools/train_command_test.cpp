@@ -83,6 +83,11 @@ TEST_F(TrainCommand, ExplainsTyposAndBadValues) {
   expect_bad_use({"eval"}, {"--model", "required"});
   expect_bad_use(training({"--device", "tpu"}), {"--device", "tpu", "cpu"});
   expect_bad_use({"train", "--steps", "many"}, {"--steps", "many"});
+  for (const char* steps : {"", "0x10", "1e3", "9223372036854775808"}) {
+    expect_bad_use({"train", "--steps", steps}, {"--steps", "a whole number", steps});
+  }
+  expect_bad_use(training({"--seed", "-1"}), {"--seed", "from 0 on", "'-1'"});
+  expect_bad_use(training({"--lr", ""}), {"--lr", "a number", "''"});
   expect_bad_use(training({"--lr", "-1"}), {"'lr'", "above 0", "-1"});
   expect_bad_use(training({"--parts", "3"}), {"'parts'", "divisor of the batch, 4", "3"});
   expect_bad_use({"train", "--model", "tny", "--out", run_folder(), "--data", path("data.txt")},

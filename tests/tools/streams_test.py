@@ -1,0 +1,68 @@
+"""The coda command where stdin, stdout or stderr is closed, or stdout on a full disk."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CODA = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests")).parent / "coda"
+SECONDS = 60
+
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "vocab_size": 256,
+    "max_position_embeddings": 64,
+}
+
+
+def coda(*arguments: str | Path, redirection: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        ["sh", "-c", f'"$0" "$@" {redirection}', CODA, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+
+
+def check_closed(folder: Path) -> None:
+    """Nothing that is printed goes into a file of the run."""
+    (folder / "model").mkdir()
+    (folder / "model/config.json").write_text(json.dumps(CONFIG))
+    (folder / "data.txt").write_text("one two three four.\n" * 200)
+    data = ["--data", folder / "data.txt", "--model", folder / "model"]
+    sizes = ["--steps", "3", "--batch", "2", "--seq", "16", "--threads", "1"]
+    for number, redirection in enumerate(["<&- >&-", "2>&-", "<&- >&- 2>&-"]):
+        run = folder / str(number)
+        result = coda("train", *data, *sizes, "--out", run, redirection=redirection)
+        assert result.returncode == 0, f"{redirection}: {result.returncode}, {result.stderr}"
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["step"] for line in lines]
+        assert steps == [0, 1, 2, 3, 3], f"{redirection}: {lines}"
+    assert coda("list", redirection=">&-").returncode == 0
+
+
+def check_full_disk() -> None:
+    for arguments in (["list", "linear"], ["derive", "linear_swiglu"], ["--help"]):
+        result = coda(*arguments, redirection="> /dev/full")
+        assert result.returncode == 2, f"{arguments}: status {result.returncode}"
+        assert "No space left on device" in result.stderr, result.stderr
+
+
+def main() -> None:
+    if not CODA.exists():
+        print(f"skipped: no {CODA}")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        check_closed(Path(folder))
+    check_full_disk()
+
+
+if __name__ == "__main__":
+    main()
