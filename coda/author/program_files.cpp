@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -11,6 +10,7 @@
 
 #include "coda/catalogue/operation.h"
 #include "coda/core/error.h"
+#include "coda/trace/words.h"
 
 namespace coda::author {
 namespace {
@@ -20,19 +20,6 @@ namespace fs = std::filesystem;
 constexpr size_t kLongestName = 64;
 constexpr std::string_view kFormula = "_formula", kCases = "_cases", kKernels = "_kernels",
                            kHeader = ".h";
-
-bool is_keyword(std::string_view name) {
-  constexpr std::array<std::string_view, 63> kKeywords{
-      "alignas", "alignof", "and",      "asm",      "auto",     "bool",    "break",    "case",
-      "catch",   "char",    "class",    "compl",    "concept",  "const",   "continue", "decltype",
-      "default", "delete",  "do",       "double",   "else",     "enum",    "explicit", "export",
-      "extern",  "false",   "float",    "for",      "friend",   "goto",    "if",       "inline",
-      "int",     "long",    "mutable",  "new",      "noexcept", "not",     "nullptr",  "operator",
-      "or",      "private", "public",   "register", "requires", "return",  "short",    "signed",
-      "sizeof",  "static",  "struct",   "switch",   "template", "this",    "throw",    "true",
-      "try",     "typedef", "typename", "union",    "using",    "virtual", "void"};
-  return std::ranges::count(kKeywords, name) > 0;
-}
 
 std::string read_text(const fs::path& path) {
   std::ifstream file(path);
@@ -152,7 +139,7 @@ void check_program_name(const std::string& name) {
     fail("expected lower-case words with underscores between them, like scaled_relu");
   }
   if (name.size() > kLongestName) fail(fmt::format("expected at most {} letters", kLongestName));
-  if (is_keyword(name)) fail("it is a word of C++");
+  if (trace::is_word_of_cpp(name)) fail("it is a word of C++");
   if (name.ends_with(kFormula) || name.ends_with(kCases) || name.ends_with(kKernels)) {
     fail("_formula, _cases and _kernels name the files beside a program");
   }

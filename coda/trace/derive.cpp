@@ -258,8 +258,9 @@ Derived Derivation::run() {
       result.graph.nodes, [](const Node& node) { return node.kind == NodeKind::kGroupSum; });
   if (result.graph.program.ports.size() > static_cast<size_t>(kMaxPorts)) {
     throw Error(fmt::format(
-        "derive {}: {} ports, and a program has at most {}; name fewer gradients (--gradients), or "
-        "leave optional ports out (--without)",
+        "derive {}: its gradients take {} ports, and a program has at most {}; ask for fewer "
+        "(--gradients; in PyTorch, for those of fewer arguments), or leave optional ports out "
+        "(--without)",
         forward_.program.name, result.graph.program.ports.size(), kMaxPorts));
   }
   return result;

@@ -5,36 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <sstream>
 
 #include "coda/core/error.h"
 #include "coda/trace/builder.h"
 #include "coda/trace/print_cpp.h"
 #include "coda/trace/reduction_facts.h"
+#include "coda/trace/words.h"
 
 namespace coda::trace {
 namespace {
-
-// What the C++ of a program uses itself, beside the words of the language.
-const std::set<std::string>& taken_names() {
-  static const std::set<std::string> names{
-      "alignas",   "alignof",  "and",      "asm",      "auto",       "bool",         "break",
-      "case",      "catch",    "char",     "class",    "compl",      "concept",      "const",
-      "continue",  "decltype", "default",  "delete",   "do",         "double",       "else",
-      "enum",      "explicit", "export",   "extern",   "false",      "float",        "for",
-      "friend",    "goto",     "if",       "inline",   "int",        "long",         "mutable",
-      "new",       "noexcept", "not",      "nullptr",  "operator",   "or",           "private",
-      "protected", "public",   "register", "requires", "return",     "short",        "signed",
-      "sizeof",    "static",   "struct",   "switch",   "template",   "this",         "throw",
-      "true",      "try",      "typedef",  "typename", "union",      "unsigned",     "using",
-      "virtual",   "void",     "volatile", "while",    "xor",        "constexpr",    "bf16",
-      "fp16",      "names",    "name",     "tile",     "port_names", "accumulators", "groups",
-      "exp",       "log",      "abs",      "min",      "max",        "fma",          "erf",
-      "sqrt",      "rsqrt",    "tanh",     "floor",    "select",     "sigmoid",      "relu",
-      "rotation",  "to_float", "stdlib",   "coda"};
-  return names;
-}
 
 class Reader {
  public:
@@ -69,8 +49,11 @@ class Reader {
                        std::ranges::all_of(name, [](unsigned char c) {
                          return c < 128 && (std::isalnum(c) || c == '_');
                        });
-    if (!legal) fail("a name of ASCII letters, digits and underscores", "'" + name + "'");
-    if (taken_names().contains(name)) {
+    if (!legal) {
+      throw Error(
+          fmt::format("'{}': expected a name of ASCII letters, digits and underscores", name));
+    }
+    if (is_taken(name)) {
       throw Error(
           fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
     }
@@ -122,6 +105,10 @@ class Reader {
     if (count != 1 && count != 2) fail("1 or 2 accumulators", words_[3]);
     program.accumulators = static_cast<int>(count);
     program.name = identifier(1);
+    if (const std::string type = camel_case(program.name); type.empty() || std::isdigit(type[0])) {
+      throw Error(
+          fmt::format("'{}': expected a program's name to have a letter first", program.name));
+    }
     // What its struct would be called, and types that stand inside.
     for (const char* type : {"PerElement", "PerRow", "PerColumn", "Scalar", "Store", "RowReduce",
                              "ColumnReduce", "Sum", "Max", "LogSumExp"}) {

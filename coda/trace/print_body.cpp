@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coda/trace/words.h"
+
 namespace coda::trace {
 namespace {
 
@@ -17,11 +19,12 @@ constexpr int kWhole = -1, kUnused = -2;
 std::string literal(double value, Element element) {
   if (element == Element::kMask) return value != 0 ? "true" : "false";
   if (element == Element::kInteger) return fmt::format("{}", static_cast<int64_t>(value));
-  if (std::isinf(value)) {
-    return value < 0 ? "-coda::stdlib::numeric_limits<float>::infinity()"
-                     : "coda::stdlib::numeric_limits<float>::infinity()";
+  const auto number = static_cast<float>(value);  // a number of fp64 may be beyond it
+  if (std::isinf(number)) {
+    return number < 0 ? "-coda::stdlib::numeric_limits<float>::infinity()"
+                      : "coda::stdlib::numeric_limits<float>::infinity()";
   }
-  std::string text = fmt::format("{}", static_cast<float>(value));
+  std::string text = fmt::format("{}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + "f";
 }
@@ -33,12 +36,8 @@ BodyPrinter::BodyPrinter(const Graph& graph, Style style)
       segment_(graph.nodes.size(), kUnused),
       late_(graph.nodes.size(), true),
       texts_(graph.nodes.size()),
-      taken_{"tile", "auto", "int", "do", "if", "for", "float", "row", "column"} {
+      taken_{"row", "column"} {
   for (const PortView& port : graph.program.ports) taken_.insert(port.name);
-  for (const char* function : {"exp", "log", "abs", "min", "max", "fma", "erf", "sqrt", "rsqrt",
-                               "tanh", "floor", "select", "sigmoid", "relu", "rotation"}) {
-    taken_.insert(function);
-  }
   count_uses();
   find_late();
 }
@@ -100,9 +99,13 @@ void BodyPrinter::line(int indent, const std::string& text) {
   result_ += rest + "\n";
 }
 
+bool BodyPrinter::taken(const std::string& name) const {
+  return taken_.contains(name) || is_taken(name);
+}
+
 std::string BodyPrinter::fresh(const std::string& base) {
   std::string name = base;
-  for (int i = 2; taken_.contains(name); ++i) name = fmt::format("{}{}", base, i);
+  for (int i = 2; taken(name); ++i) name = fmt::format("{}{}", base, i);
   taken_.insert(name);
   return name;
 }
@@ -114,7 +117,7 @@ std::string BodyPrinter::name_for(const Node& node) {
     const std::string& port = graph_.program.ports[static_cast<size_t>(node.port)].name;
     for (size_t length = 1; length < port.size(); ++length) {
       const std::string name = port.substr(0, length);
-      if (name.back() != '_' && !taken_.contains(name)) return fresh(name);
+      if (name.back() != '_' && !taken(name)) return fresh(name);
     }
     return fresh(port + "_value");
   }

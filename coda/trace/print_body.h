@@ -38,6 +38,7 @@ class BodyPrinter {
   Text applied(const Node& node) const;
   std::string operand(int node, int least) const;
   std::string grouped(const std::string& what, const std::string& base, int indent);
+  bool taken(const std::string& name) const;
   std::string fresh(const std::string& base);
   std::string name_for(const Node& node);
   void line(int indent, const std::string& text);

@@ -64,10 +64,12 @@ BodyPrinter::Text BodyPrinter::formula_leaf(const Node& node) const {
   const char* const half = node.member == 0 ? "first" : "second";
   switch (node.kind) {
     case NodeKind::kConstant: {
+      const int level = node.value < 0 ? kUnary : kPrimary;
+      if (std::isinf(static_cast<float>(node.value))) return {node.value < 0 ? "-∞" : "∞", level};
       std::string text = literal(node.value, Element::kFloat);
       text.pop_back();
       if (text.ends_with(".0")) text.resize(text.size() - 2);
-      return {std::isinf(node.value) ? "∞" : text, node.value < 0 ? kUnary : kPrimary};
+      return {text, level};
     }
     case NodeKind::kAccumulator:
       return {graph_.program.accumulators == 1

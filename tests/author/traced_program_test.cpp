@@ -144,6 +144,9 @@ TEST(TracedProgramTest, RefusesGraphs) {
       {"port Store out bf16\n", "a name of its own for every port"},
       {"port Store 1st bf16\n", "a name of ASCII letters"},
       {"port Store while bf16\n", "'while' is a word of C++"},
+      {"port Store not_eq bf16\n", "'not_eq' is a word of C++"},
+      {"port Store NAN bf16\n", "'NAN' is a word of C++"},
+      {"port Store Tile bf16\n", "'Tile' is a word of C++ or of its programs"},
       {"port Store o int8\n", "bf16, fp16, fp32, int32 or int64, got int8"},
       {"port RowReduce o Median\n", "Sum, Max or LogSumExp, got Median"},
       {"port Table o fp32\n", "or ColumnReduce, got Table"},
@@ -163,6 +166,8 @@ TEST(TracedProgramTest, RefusesGraphs) {
                              {"program p bf16 3\n", "1 or 2 accumulators, got 3"},
                              {"program p bf16\n", "a number, got 'program p bf16'"},
                              {"program sum bf16 1\n", "'sum' is taken by coda::Sum"},
+                             {"program _ bf16 1\n", "a program's name to have a letter first"},
+                             {"program _1 bf16 1\n", "a program's name to have a letter first"},
                              {"program p bf16 1\n", "an output at least, got none"}}) {
     try {
       trace::read_graph(bad.text);
@@ -171,6 +176,37 @@ TEST(TracedProgramTest, RefusesGraphs) {
       EXPECT_NE(std::string(error.what()).find(bad.message), std::string::npos) << error.what();
     }
   }
+}
+
+// Values go by the beginnings of ports' names: of 'order' that would be 'or'.
+TEST(TracedProgramTest, SourcesCallValuesNoWordOfCpp) {
+  const std::string source = program(R"(program p fp32 1
+port PerElement order fp32
+port Store o fp32
+node accumulator 0
+node load order
+node Multiply 0 1
+node Multiply 1 1
+node Add 2 3
+output o 4
+)")
+                                 .source();
+  EXPECT_NE(source.find("const auto ord = tile.load(order);"), std::string::npos) << source;
+}
+
+// What fp32 does not hold is infinite, in the formula with its sign.
+TEST(TracedProgramTest, SourcesHaveNumbersOfFp32) {
+  const std::string source = program(R"(program p fp32 1
+port Store out fp32
+node accumulator 0
+node constant -1e39
+node Add 0 1
+output out 2
+)")
+                                 .source();
+  EXPECT_NE(source.find("-coda::stdlib::numeric_limits<float>::infinity()"), std::string::npos)
+      << source;
+  EXPECT_NE(source.find("A·Bᵀ + -∞"), std::string::npos) << source;
 }
 
 TEST(TracedProgramTest, CInterface) {

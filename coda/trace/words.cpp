@@ -1,0 +1,54 @@
+#include "coda/trace/words.h"
+
+#include <set>
+
+namespace coda::trace {
+
+bool is_word_of_cpp(std::string_view name) {
+  static const std::set<std::string_view> words{"alignas",       "alignof",     "and",
+                                                "and_eq",        "asm",         "auto",
+                                                "bitand",        "bitor",       "bool",
+                                                "break",         "case",        "catch",
+                                                "char",          "char16_t",    "char32_t",
+                                                "char8_t",       "class",       "co_await",
+                                                "co_return",     "co_yield",    "compl",
+                                                "concept",       "const",       "const_cast",
+                                                "consteval",     "constexpr",   "constinit",
+                                                "continue",      "decltype",    "default",
+                                                "delete",        "do",          "double",
+                                                "dynamic_cast",  "else",        "enum",
+                                                "explicit",      "export",      "extern",
+                                                "false",         "float",       "for",
+                                                "friend",        "goto",        "if",
+                                                "inline",        "int",         "long",
+                                                "mutable",       "namespace",   "new",
+                                                "noexcept",      "not",         "not_eq",
+                                                "nullptr",       "operator",    "or",
+                                                "or_eq",         "private",     "protected",
+                                                "public",        "register",    "reinterpret_cast",
+                                                "requires",      "return",      "short",
+                                                "signed",        "sizeof",      "static",
+                                                "static_assert", "static_cast", "struct",
+                                                "switch",        "template",    "this",
+                                                "thread_local",  "throw",       "true",
+                                                "try",           "typedef",     "typeid",
+                                                "typename",      "union",       "unsigned",
+                                                "using",         "virtual",     "void",
+                                                "volatile",      "wchar_t",     "while",
+                                                "xor",           "xor_eq",      "EOF",
+                                                "INFINITY",      "M_E",         "M_PI",
+                                                "NAN",           "NULL",        "assert",
+                                                "errno"};
+  return words.contains(name);
+}
+
+bool is_taken(std::string_view name) {
+  static const std::set<std::string_view> names{
+      "abs",   "accumulators", "bf16",   "coda",     "erf",   "exp",     "floor",
+      "fma",   "fp16",         "groups", "log",      "max",   "min",     "name",
+      "names", "port_names",   "relu",   "rotation", "rsqrt", "select",  "sigmoid",
+      "sqrt",  "stdlib",       "tanh",   "tile",     "Tile",  "to_float"};
+  return names.contains(name) || is_word_of_cpp(name);
+}
+
+}  // namespace coda::trace

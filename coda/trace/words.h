@@ -1,0 +1,13 @@
+// Names that the C++ of a program cannot have for a port or a value. Host only.
+#pragma once
+#include <string_view>
+
+namespace coda::trace {
+
+// A keyword, an operator's other name, or a macro that the standard headers of a program define.
+bool is_word_of_cpp(std::string_view name);
+
+// That, or what the C++ of a program uses itself.
+bool is_taken(std::string_view name);
+
+}  // namespace coda::trace
