@@ -14,7 +14,15 @@ class Declared:
     """What an operator calls, in whose words libcoda's errors speak."""
 
     operation: str
-    names: dict[str, str]  # Python's, of ports and operands
+    names: dict[str, str]  # Python's, of ports and operands; of several tensors with "/" between
+
+    def name_of(self, port: re.Match[str]) -> str:
+        """Python's name of what libcoda calls 'port' or 'port[1]', the second tensor of it."""
+        name, index = self.names.get(port[1], port[1]), port[2]
+        if index is None:
+            return name
+        parts = name.split("/")
+        return parts[int(index)] if len(parts) > 1 else f"{name}[{index}]"
 
 
 DECLARED: dict[str, Declared] = {}  # by operator
@@ -63,7 +71,7 @@ def explain(
         error = TypeError(f"dtype: expected bfloat16, float16 or float32, got {error.args[0]}")
     known = DECLARED.get(name, Declared(name, {}))
     text = str(error).removeprefix(f"{known.operation}: ")
-    text = re.sub(r"argument '([\w.]+)'", lambda m: known.names.get(m[1], m[1]), text)
+    text = re.sub(r"argument '([\w.]+)(?:\[(\d)\])?'", known.name_of, text)
     kind = type(error) if type(error) in (TypeError, ValueError) else RuntimeError
     return kind(f"coda::{name}: {text}; called with {call}")
 
