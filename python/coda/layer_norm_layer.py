@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from coda.layer import NormInputs, check_options, records, to_compute_type
-from coda.layer_weights import as_type_of, cast, keep_from_autograd
+from coda.layer_weights import as_type_of, cast, gradient_type, keep_from_autograd
 
 ops = torch.ops.coda
 
@@ -145,7 +145,8 @@ def weight_gradient(x: Tensor, dz: Tensor, weight: Tensor, needed: bool) -> Tens
     """xᵀ dz [in, out], in the weight's type."""
     if not needed:
         return None
-    return as_type_of(weight, ops.linear_weight_grad([x], dz, weight.dtype))
+    kind = gradient_type(dz, weight.dtype)
+    return as_type_of(weight, ops.linear_weight_grad([x], dz, kind))
 
 
 def vector_gradient(parameter: Tensor, gradient: Tensor | None, needed: bool) -> Tensor | None:

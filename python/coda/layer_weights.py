@@ -35,11 +35,17 @@ def weight_gradients(
     gradients: list[Tensor | None] = [None] * len(weights)
     if not wanted:
         return gradients
-    stacked = ops.linear_weight_grad([dz[i] for i in wanted], x, weights[wanted[0]].dtype)
+    kinds = [weights[i].dtype for i in wanted]
+    stacked = ops.linear_weight_grad([dz[i] for i in wanted], x, gradient_type(x, *kinds))
     rows = [weights[i].shape[0] for i in wanted]
     for i, gradient in zip(wanted, stacked.split(rows) if len(rows) > 1 else [stacked]):
         gradients[i] = as_type_of(weights[i], gradient)
     return gradients
+
+
+def gradient_type(x: Tensor, *kinds: torch.dtype) -> torch.dtype:
+    """What linear_weight_grad of x gives, for weights of these types to be rounded to once."""
+    return x.dtype if all(kind == x.dtype for kind in kinds) else torch.float32
 
 
 def keep_from_autograd(ctx: Any, *made: Tensor) -> None:

@@ -133,6 +133,20 @@ def test_no_tokens() -> None:
     assert all(not gradient.any() for gradient in got.values())
 
 
+def test_parameters_of_another_type() -> None:
+    """bf16 beside an fp32 stream: computed in fp32, every gradient rounded once to its own type."""
+    problem = Problem()
+    stream = {"x": problem.leaves.pop("x")}
+    narrow = {name: p.detach().bfloat16().requires_grad_() for name, p in problem.leaves.items()}
+    problem.leaves = {name: p.detach().float().requires_grad_() for name, p in narrow.items()}
+    problem.leaves |= stream
+    want = problem.results(problem.fused(), problem.leaves)
+    problem.leaves = narrow | stream
+    got = problem.results(problem.fused(), problem.leaves)
+    for name, leaf in problem.leaves.items():
+        assert torch.equal(got[name], want[name].to(leaf.dtype)), name
+
+
 def test_frozen_weights_cost_no_gemm() -> None:
     problem = Problem()
     learning = {"qkv_bias", "beta2", "up_weight"}

@@ -203,6 +203,21 @@ def test_without_gradients_nothing_is_kept():
     assert torch.equal(got, want) and not got.requires_grad
 
 
+@pytest.mark.parametrize("wide", [(), ("q_weight", "up_weight")], ids=["bf16", "some fp32"])
+def test_parameters_of_other_types(wide):
+    """bf16 beside an fp32 stream: computed in fp32, every gradient rounded once to its own type."""
+    problem = Problem(biases=True, norms=True)
+    every = {name: p.detach().bfloat16() for name, p in problem.parameters.items()}
+    problem.parameters = {name: p.float().requires_grad_() for name, p in every.items()}
+    want = problem.results(problem.fused(), problem.leaves())
+    every |= {name: every[name].float() for name in wide}
+    problem.parameters = {name: p.requires_grad_() for name, p in every.items()}
+    got = problem.results(problem.fused(), problem.leaves())
+    for name, leaf in problem.leaves().items():
+        assert got[name].dtype == leaf.dtype
+        assert torch.equal(got[name], want[name].to(leaf.dtype)), name
+
+
 def test_autocast():
     """Parameters and stream in fp32, computed in bf16: gradients in fp32."""
     problem = Problem(dtype=torch.bfloat16, parameters=torch.float32, biases=True, norms=True)
