@@ -172,11 +172,13 @@ def check_options(recompute: str, *epsilons: float) -> None:
         raise ValueError(f"coda: recompute is {recompute!r}, expected one of {expected}")
 
 
-def to_compute_type(x: Tensor) -> Tensor:
+def compute_type(x: Tensor) -> torch.dtype:
     device = x.device.type
-    if torch.is_autocast_enabled(device):
-        return x.to(torch.get_autocast_dtype(device))
-    return x
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
+def to_compute_type(x: Tensor) -> Tensor:
+    return x.to(compute_type(x))
 
 
 def records(x: Tensor, *others: Tensor | None) -> bool:

@@ -5,9 +5,14 @@ import copy
 import pytest
 import torch
 from operator_calls import Calls
-from tiny_models import CONFIGS, batch, tiny, trained
+from tiny_models import CONFIGS, batch, gradients, tiny, trained
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.fx import GraphModule
+from torch.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    create_selective_checkpoint_contexts,
+)
 
 import coda
 from coda.layer import RECOMPUTE
@@ -112,28 +117,102 @@ def test_a_forward_that_somebody_replaced(family):
         torch.testing.assert_close(model(**inputs).loss, want)
 
 
+@pytest.mark.parametrize("checkpointed", [0, 1, 2])
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_one_layer_that_is_checkpointed(family, checkpointed):
+    """What backward makes again is what was there: nothing is handed to it, nor by it."""
+    inputs = batch()
+
+    def run(change):
+        model = model_of(family, torch.bfloat16)
+        change(model, layers_of(model)[checkpointed])
+        return passes(model, {**inputs, "use_cache": False})
+
+    def checkpoint(model, layer):
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+        for other in layers_of(model):
+            other.gradient_checkpointing = other is layer
+
+    handed, got = run(checkpoint)
+    apart, want = run(lambda model, layer: layer.register_forward_hook(lambda *_: None))
+    assert handed == apart + 1  # its forward runs twice
+    assert all(torch.equal(got[name], want[name]) for name in want)
+
+
+def through_layers(model, inputs, call, change=lambda hidden: hidden):
+    """The hidden states of a loop of one's own: call(layer, its index, hidden, options)."""
+    hidden, options = model.get_input_embeddings()(inputs["input_ids"]), {}
+    if model.config.model_type != "gpt2":
+        positions = torch.arange(hidden.shape[1])[None]
+        options["position_embeddings"] = model.model.rotary_emb(hidden, positions)
+    for index, layer in enumerate(layers_of(model)):
+        hidden = change(states(call(layer, index, hidden, options)))
+    return hidden
+
+
 def test_hidden_states_that_somebody_changes_or_replaces():
-    """A loop of one's own over patched layers."""
     model, inputs = tiny("llama", num_hidden_layers=LAYERS).eval(), batch()
 
-    def run(between):
-        decoder = model.model
-        hidden = decoder.embed_tokens(inputs["input_ids"])
-        positions = torch.arange(hidden.shape[1])[None]
-        tables = decoder.rotary_emb(hidden, positions)
-        for layer in decoder.layers:
-            hidden = between(states(layer(hidden, position_embeddings=tables)))
-        return hidden
+    def run(change):
+        return through_layers(
+            model, inputs, lambda layer, _, hidden, options: layer(hidden, **options), change
+        )
 
     with torch.no_grad():
-        for between in (lambda h: h, lambda h: h.mul_(1.5), lambda h: h * 1.5, torch.clone):
-            want = run(between)
+        for change in (lambda h: h, lambda h: h.mul_(1.5), lambda h: h * 1.5, torch.clone):
+            want = run(change)
             coda.patch(model, strict=True)
-            got = run(between)
+            got = run(change)
             with torch.inference_mode():
-                assert torch.allclose(run(between), want, rtol=1e-4, atol=1e-5)
+                assert torch.allclose(run(change), want, rtol=1e-4, atol=1e-5)
             coda.unpatch(model)
             torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_autocast_of_every_other_layer(family, first):
+    """What one layer makes in bf16 is nothing for the next one in fp32, nor the other way."""
+    model, inputs = tiny(family, num_hidden_layers=LAYERS), batch()
+
+    def call(layer, index, hidden, options):
+        with torch.autocast("cpu", torch.bfloat16, enabled=(index % 2 == 0) is first):
+            return layer(hidden, **options)
+
+    def run():
+        return gradients(model, through_layers(model, inputs, call).square().mean())
+
+    want = run()
+    coda.patch(model, strict=True)
+    got = run()
+    for name, tensor in want.items():
+        distance = (got[name] - tensor).norm() / tensor.norm().clamp(min=1e-20)
+        assert got[name].dtype == tensor.dtype and distance < 0.03, f"{name}: {distance}"
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_checkpoints_of_ones_own(family):
+    """Selective ones find in backward the same operators that ran before."""
+    model, inputs = model_of(family), batch()
+
+    def policy(context, operator, *args, **kwargs):
+        mine = operator.namespace == "coda"
+        return CheckpointPolicy.MUST_SAVE if mine else CheckpointPolicy.PREFER_RECOMPUTE
+
+    def checkpointed(layer, _, hidden, options):
+        def contexts():
+            return create_selective_checkpoint_contexts(policy)
+
+        return checkpoint(layer, hidden, use_reentrant=False, context_fn=contexts, **options)
+
+    def plain(layer, _, hidden, options):
+        return layer(hidden.clone(), **options)  # so that nothing is handed on
+
+    got, want = (
+        gradients(model, through_layers(model, inputs, call).square().mean())
+        for call in (checkpointed, plain)
+    )
+    assert all(torch.equal(got[name], want[name]) for name in want)
 
 
 def test_what_is_handed_on_is_taken_once_and_for_one_norm():

@@ -16,6 +16,7 @@ from torch._C import (
     _are_functorch_transforms_active,
     _AutoDispatchBelowAutograd,
 )
+from torch.autograd import forward_ad
 
 from coda.operators.errors import refuse_sharded
 
@@ -55,12 +56,24 @@ def below_autograd(operator: torch._ops.OpOverload, kernel: Kernel) -> Kernel:
     return call
 
 
-def autograd_kernel(kernel: Kernel, below: Kernel, record: Kernel) -> Kernel:
+def is_transformed() -> bool:
+    """Whether a transform of torch.func or forward-mode differentiation is at work."""
+    return _are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def autograd_kernel(name: str, kernel: Kernel, below: Kernel, record: Kernel) -> Kernel:
     """(keyset, values) -> record()'s result where a gradient is needed, else the kernel's, called
     without a detour where nothing stands before it."""
 
     def autograd(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
+        if forward_ad._current_level >= 0:
+            refuse_tangents(name, values)
         if torch.is_grad_enabled() and _any_requires_grad(*values):
+            if _are_functorch_transforms_active():
+                raise RuntimeError(
+                    f"coda::{name} has no gradient inside of torch.func.grad and its like: use "
+                    "torch.autograd.grad or backward()"
+                )
             return record(keyset, *values)
         if PLAIN[keyset.raw_repr()]:
             return kernel(*values)
@@ -69,9 +82,27 @@ def autograd_kernel(kernel: Kernel, below: Kernel, record: Kernel) -> Kernel:
     return autograd
 
 
+def refuse_tangents(name: str, values: tuple[Any, ...]) -> None:
+    """Of forward-mode differentiation, which would lose them."""
+    if any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors_of(values)):
+        raise RuntimeError(
+            f"coda::{name} has no forward-mode derivative (torch.func.jvp, "
+            "torch.autograd.forward_ad): use torch.autograd.grad or backward()"
+        )
+
+
+def tensors_of(values: tuple[Any, ...]) -> list[torch.Tensor]:
+    return [
+        tensor
+        for value in values
+        for tensor in (value if isinstance(value, list | tuple) else (value,))
+        if isinstance(tensor, torch.Tensor)
+    ]
+
+
 def applying(function: type) -> Kernel:
-    """Function.apply without its look for functorch's wrappers, 3 µs, which plain tensors have
-    not."""
+    """Function.apply without its look for functorch's transforms, 3 µs, which autograd_kernel
+    refuses."""
     apply: Kernel = super(torch.autograd.Function, function).apply  # type: ignore[misc]
     return apply
 
@@ -112,11 +143,11 @@ def differentiable(
     apply_plain = applying(function)
 
     def record(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
-        if PLAIN[keyset.raw_repr()] and not _are_functorch_transforms_active():
+        if PLAIN[keyset.raw_repr()]:
             return apply_plain(keyset, *values)
         return function.apply(keyset, *values)  # type: ignore[attr-defined]
 
-    return autograd_kernel(kernel, run, record)
+    return autograd_kernel(operator._opname, kernel, run, record)
 
 
 class Once(torch.autograd.Function):
@@ -143,14 +174,9 @@ def not_differentiable(operator: torch._ops.OpOverload, kernel: Kernel) -> Kerne
     apply_plain = applying(Once)
 
     def record(keyset: torch._C.DispatchKeySet, *values: Any) -> Any:
-        tensors = [
-            tensor
-            for value in values
-            for tensor in (value if isinstance(value, list | tuple) else (value,))
-            if isinstance(tensor, torch.Tensor)
-        ]
-        if PLAIN[keyset.raw_repr()] and not _are_functorch_transforms_active():
+        tensors = tensors_of(values)
+        if PLAIN[keyset.raw_repr()]:
             return apply_plain(name, lambda: kernel(*values), *tensors)
         return Once.apply(name, lambda: run(keyset, *values), *tensors)
 
-    return autograd_kernel(kernel, run, record)
+    return autograd_kernel(name, kernel, run, record)

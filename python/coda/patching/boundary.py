@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coda.layer import NormInputs
+from coda.layer import NormInputs, compute_type
 from coda.patching.parts import is_hooked
 
 
@@ -50,7 +50,7 @@ def may_hand_on(layer: Any, place: Place | None) -> bool:
         return False
     return (
         # What backward makes again has to be what was there before.
-        not (layer.training and getattr(layer, "gradient_checkpointing", False))
+        not (_is_checkpointed(layer) or _is_checkpointed(following))
         and not torch.is_inference_mode_enabled()  # whose tensors have no versions
         and following._coda_patch.unusual() is None
     )
@@ -60,6 +60,10 @@ def _is_alone(layer: Any) -> bool:
     """Whether a layer is patched, and nobody put anything around its forward."""
     forward = getattr(layer.__dict__.get("forward"), "__func__", None)
     return hasattr(forward, "_coda") and not is_hooked(layer)
+
+
+def _is_checkpointed(layer: Any) -> bool:
+    return bool(layer.training and getattr(layer, "gradient_checkpointing", False))
 
 
 def next_norm_weight(patched: Any, norm: str, hidden: Tensor) -> Tensor | None:
@@ -87,7 +91,17 @@ def take(hidden: Tensor, gamma: Tensor) -> NormInputs | None:
     hidden._coda_norm_inputs = None  # type: ignore[attr-defined]
     made_for, *states, made = handed
     same = made_for is gamma and all(map(_is_same, states, (_state(hidden), _state(gamma))))
+    # Autocast may have changed in between, and a checkpoint's second forward gets nothing.
+    same = same and made[0].dtype == compute_type(hidden) and not _saves_otherwise()
     return made if same else None
+
+
+def _saves_otherwise() -> bool:
+    """Whether hooks take what is saved for backward, as torch.utils.checkpoint's do. Dynamo does
+    not know this function."""
+    if torch.compiler.is_compiling():
+        return False
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def _state(tensor: Tensor) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from coda.loss import linear_cross_entropy
 from coda.patching.conditions import (
     Patched,
     unfit_for_gpu,
-    unusable_type,
+    unusable_call,
 )
 
 NOT_FOR_THE_DECODER = ("labels", "logits_to_keep", "return_dict")
@@ -84,7 +84,7 @@ def _fits(model: Any, arguments: dict[str, Any]) -> bool:
     if patched.options.few(labels.numel(), labels.device) or not patched.fits():
         return False
     weight = model.lm_head.weight
-    reason = unusable_type(weight, weight)
+    reason = unusable_call(weight, weight)
     return reason is None or patched.refuse(reason)
 
 

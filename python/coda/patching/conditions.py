@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from coda.operators.autograd import is_transformed
 from coda.patching.boundary import Place, may_hand_on
 from coda.patching.families import Family
 from coda.patching.parts import Watch
@@ -153,8 +154,10 @@ def _is_hopper(gpu: int) -> bool:
     return torch.cuda.get_device_capability(gpu) == (9, 0)
 
 
-def unusable_type(hidden: Tensor, weight: Tensor) -> str | None:
-    """What about the types of a call coda has no programs for."""
+def unusable_call(hidden: Tensor, weight: Tensor) -> str | None:
+    """What about a call, its types above all, coda has no programs for."""
+    if is_transformed():
+        return "it is differentiated forward, or transformed by torch.func"
     device = hidden.device.type
     if hidden.device != weight.device:
         raise RuntimeError(

@@ -12,7 +12,7 @@ from torch import Tensor
 from coda.layer import attention_inputs, attention_outputs
 from coda.patching import rotation
 from coda.patching.boundary import hand_on, next_norm_weight, take
-from coda.patching.conditions import Options, PatchedLayer, unusable_type
+from coda.patching.conditions import Options, PatchedLayer, unusable_call
 from coda.patching.families import ACTIVATIONS, Family
 from coda.patching.parts import Watch
 
@@ -68,7 +68,7 @@ def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
     if not patched.fits():
         return False
     attention = layer.self_attn
-    reason = unusable_type(hidden, attention.q_proj.weight)
+    reason = unusable_call(hidden, attention.q_proj.weight)
     if reason is None and arguments.get("output_attentions"):
         reason = "attention weights are asked for"
     if reason is None:

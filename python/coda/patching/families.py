@@ -50,6 +50,10 @@ class Family:
     attention_arguments: frozenset[str]  # that the attention's forward names
     past_name: str  # of the argument with the cache
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Family:
+        """Itself: what it names is transformers', which a copied model shares."""
+        return self
+
     @property
     def returns_tuple(self) -> bool:
         """Layers that took output_attentions gave (hidden states, attention weights)."""
@@ -75,10 +79,7 @@ class Family:
 
     def attention_function(self, attention: Any) -> Callable[..., Any]:
         """What the attention module calls: SDPA, FlashAttention, flex, eager or the user's own."""
-        implementation = attention.config._attn_implementation
-        if implementation == "eager":
-            return self.eager_attention
-        return self.attention_functions[implementation]
+        return find_attention(attention, self.attention_functions, self.eager_attention)
 
     def sliding_window(self, attention: Any) -> dict[str, int | None]:
         """The argument that all but Llama give to the attention function."""
@@ -131,6 +132,16 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             f"coda.patch: transformers {version} has no {error} in its {name} models; expected "
             "4.53 or newer: pip install -U transformers"
         ) from error
+
+
+def find_attention(attention: Any, functions: Any, eager: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of the implementation that the module's config names, as transformers finds it:
+    version 5 knows more names than the registry has, None and paged ones."""
+    implementation = attention.config._attn_implementation
+    if hasattr(functions, "get_interface"):
+        found: Callable[..., Any] = functions.get_interface(implementation, eager)
+        return found
+    return eager if implementation == "eager" else functions[implementation]
 
 
 def defaults_of(module: type[nn.Module]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from coda.layer_norm_layer import layer_norm_linear, layer_norm_outputs
 from coda.patching.boundary import hand_on, next_norm_weight, take
-from coda.patching.conditions import Options, Patched, unfit_for_gpu, unusable_type
-from coda.patching.families import ACTIVATIONS, arguments_of, defaults_of
+from coda.patching.conditions import Options, Patched, unfit_for_gpu, unusable_call
+from coda.patching.families import ACTIVATIONS, arguments_of, defaults_of, find_attention
 from coda.patching.parts import RECORDERS, Part, Watch
 
 MODULE = "transformers.models.gpt2.modeling_gpt2"
@@ -32,6 +32,10 @@ class Gpt2:
     layer_arguments: tuple[str, ...]  # of the block's forward, in order
     attention_arguments: frozenset[str]  # that the forwards of block and attention name
     name: str = "gpt2"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Gpt2:
+        """Itself: what it names is transformers', which a copied model shares."""
+        return self
 
     def parts(self, activation: type[nn.Module]) -> tuple[Part, ...]:
         """Of a block, with this class as the MLP's activation."""
@@ -117,7 +121,7 @@ def _fits(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> bool:
         return False
     if not patched.fits():
         return False
-    reason = unusable_type(hidden, block.attn.c_attn.weight) or _unusual_call(block, arguments)
+    reason = unusable_call(hidden, block.attn.c_attn.weight) or _unusual_call(block, arguments)
     return reason is None or patched.refuse(reason)
 
 
@@ -192,10 +196,10 @@ def _attend(family: Gpt2, attention: Any, qkv: Tensor, arguments: dict[str, Any]
     if past is not None:
         cache = getattr(past, "self_attention_cache", past)  # beside that of cross-attention
         key, value = cache.update(key, value, attention.layer_idx)
-    implementation = attention.config._attn_implementation
-    attend = family.module.eager_attention_forward
-    if implementation != "eager":
-        attend = family.module.ALL_ATTENTION_FUNCTIONS[implementation]
+    module = family.module
+    attend = find_attention(
+        attention, module.ALL_ATTENTION_FUNCTIONS, module.eager_attention_forward
+    )
     others = {
         name: argument
         for name, argument in arguments.items()
