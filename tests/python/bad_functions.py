@@ -49,6 +49,10 @@ def torch_function(acc):
     return coda.store(out=torch.exp(acc))
 
 
+def torch_python_function(acc):
+    return coda.store(out=torch.nn.functional.softmax(acc, 1))
+
+
 def torch_tensor(acc):
     return coda.store(out=torch.ones(3) * acc)
 
@@ -98,6 +102,10 @@ def contraction(acc, other):
     return coda.store(out=acc @ other)
 
 
+def parentheses(acc):
+    return coda.store(out=coda.where(acc > 0.0 & acc, acc, 0.0))
+
+
 def condition_as_number(acc):
     return coda.store(out=(acc > 0.0) * acc)
 
@@ -118,6 +126,10 @@ def not_a_number(acc):
     return coda.row_max(top=acc + math.nan)
 
 
+def too_large(acc):
+    return coda.store(out=acc * 1e39)
+
+
 def only_rows(acc, scale: coda.PerRow):
     return coda.store(out=acc), coda.row_sum(total=scale * 2.0)
 
@@ -132,6 +144,11 @@ def stores_output(acc):
     return out, coda.row_sum(total=out)
 
 
+def reads_maximum(acc):
+    top = coda.row_max(top=acc)
+    return top, coda.store(out=coda.exp(acc - top))
+
+
 def twice(acc):
     first = coda.store(out=acc)
     return first, coda.store(out=acc * 2.0)
@@ -144,6 +161,10 @@ def dropped(acc):
 
 def nothing(acc):
     coda.store(out=acc)
+
+
+def an_empty_tuple(acc):
+    return ()
 
 
 def a_value(acc):
@@ -224,6 +245,18 @@ def number_name(acc, alpha_number):
 
 def word_of_cpp(acc, template: coda.PerColumn):
     return coda.store(out=acc + template)
+
+
+def other_word_of_cpp(acc, not_eq: coda.PerColumn):
+    return coda.store(out=acc + not_eq)
+
+
+def greek(acc, β: coda.PerColumn):
+    return coda.store(out=acc + β)
+
+
+def _(acc):
+    return coda.store(out=acc)
 
 
 def seventeen(acc, a, b, c, e, f, g, h, i, j, k, l, m, n, o, p):  # noqa: E741

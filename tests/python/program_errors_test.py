@@ -21,8 +21,9 @@ BAD = [  # function, line within it, what the message says
     (bad.words, 1, r"& \| ~ combine"),
     (bad.largest, 1, r"coda\.maximum"),
     (bad.mathematics, 1, r"math\.\* and numpy cannot.*coda\.exp"),
-    (bad.arrays, 1, r"numpy cannot"),
+    (bad.arrays, 1, r"does not support ufuncs.*functions of coda alone"),
     (bad.torch_function, 1, r"torch's exp takes tensors.*functions of coda"),
+    (bad.torch_python_function, 1, r"torch's softmax takes tensors"),
     (bad.torch_tensor, 1, r"a tensor comes in as an argument"),
     (bad.method, 1, r"no \.exp: functions on values are coda\.exp\(value\)"),
     (bad.unknown, 1, r"no attribute 'softmax'.*functions of coda alone"),
@@ -35,17 +36,21 @@ BAD = [  # function, line within it, what the message says
     (bad.power, 1, r"\*\* takes 1, 2, 3.*got 2\.7"),
     (bad.remainder, 1, r"of Python's operators values have"),
     (bad.contraction, 1, r"other elements are out of reach"),
+    (bad.parentheses, 1, r"mind the parentheses"),
     (bad.condition_as_number, 1, r"coda\.where\(condition, 1\.0, 0\.0\)"),
     (bad.number_as_condition, 1, r"takes a condition first, such as value < 0"),
     (bad.stored_condition, 1, r"coda\.where\(condition, 1\.0, 0\.0\)"),
     (bad.mixed, 1, r"coda\.to_float\(integer\)"),
     (bad.not_a_number, 1, r"NaN as a number"),
+    (bad.too_large, 1, r"a number that fp32 does not hold: expected at most 3\.4e\+38"),
     (bad.only_rows, 1, r"one per row: it does not depend on the GEMM"),
     (bad.reads_output, 2, r"'out' is an output, which nothing reads"),
     (bad.stores_output, 2, r"'out' is an output, which nothing reads"),
+    (bad.reads_maximum, 2, r"'top' is an output.*a second program takes it as an argument"),
     (bad.twice, 2, r"'out' is written twice, first in .*:\d+"),
     (bad.dropped, 1, r"'total' is an output that is not returned"),
     (bad.nothing, 0, r"returns nothing: return coda\.store"),
+    (bad.an_empty_tuple, 0, r"returns nothing"),
     (bad.a_value, 0, r"returns a value: name it as an output"),
     (bad.a_number, 0, r"returns float: expected outputs"),
     (bad.unnamed, 1, r"takes 0 positional arguments"),
@@ -66,6 +71,9 @@ BAD = [  # function, line within it, what the message says
     (bad.taken_name, 0, r"'x' is taken by the operator"),
     (bad.number_name, 0, r"'alpha_number' is taken by the operator"),
     (bad.word_of_cpp, 0, r"'template' is a word of C\+\+"),
+    (bad.other_word_of_cpp, 0, r"'not_eq' is a word of C\+\+"),
+    (bad.greek, 0, r"'β': expected a name of ASCII letters, digits and underscores"),
+    (bad._, 0, r"'_': expected a program's name to have a letter first"),
     (bad.seventeen, 0, r"at most 16 ports"),
     (bad.keeps_value, 0, r"a value is kept outside of the function"),
     (bad.counts, 2, r"assigns to the global 'COUNT'.*no side effects"),
@@ -133,6 +141,10 @@ def test_refused_operands() -> None:
     x, weight = torch.ones(4, 3), torch.ones(6, 3)
     with pytest.raises(TypeError, match="expected x and 1 weight by place"):
         gated(x, **sizes())
+    with pytest.raises(TypeError, match=r"gated: expected a weight \[N, K\], got None"):
+        gated(x, None, **sizes())
+    with pytest.raises(TypeError, match=r"gated: expected x \[M, K\], got \[1\.0\]"):
+        gated([1.0], weight, **sizes())
     with pytest.raises(TypeError, match=r"scale: PerRow \[M\] is missing"):
         gated(x, weight, torch.ones(4, 6))
     with pytest.raises(TypeError, match="up is given by place and by name"):

@@ -1,9 +1,12 @@
 """@coda.program: outputs and every gradient against fp64 autograd of the same formula, by the error
 rule; and how the operators behave inside of PyTorch."""
 
+import copy
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -138,6 +141,24 @@ def test_what_is_kept() -> None:
     assert kept == [1, 0, 0]  # the accumulator; its GEMM runs again; gradients need no value of it
 
 
+def test_gradients_that_are_too_many_together() -> None:
+    """Those of ten columns' arguments take more than 16 ports, those of one of them do not."""
+    names = [f"p{i}" for i in range(10)]
+    columns = ", ".join(f"{name}: coda.PerColumn" for name in names)
+    product = " * ".join(names)
+    module: dict[str, Any] = {"coda": coda}
+    text = f"@coda.program\ndef ten(acc, {columns}):\n    return coda.store(out=acc * {product})\n"
+    exec(compile(text, "own.py", "exec"), module)
+    x, weight = torch.randn(3, 4), torch.randn(5, 4)
+    arguments = [torch.rand(5) + 0.5 for _ in names]
+    arguments[3].requires_grad_()
+    (mine,) = torch.autograd.grad(module["ten"](x, weight, *arguments).sum(), arguments[3])
+    others = torch.stack(arguments[:3] + arguments[4:]).prod(0)
+    torch.testing.assert_close(mine, ((x @ weight.t()) * others).sum(0))
+    with pytest.raises(ValueError, match="its gradients take 22 ports.*of fewer arguments"):
+        module["ten"](x, weight, *[argument.requires_grad_() for argument in arguments])
+
+
 def test_opcheck() -> None:
     for case in (CASES[0], CASES[1], CASES[3]):
         drawn = case.draw(1, 9, 20, 8, torch.float32, "cpu")
@@ -184,6 +205,34 @@ def test_a_function_that_is_defined_twice_is_one_operator() -> None:
     text = "@coda.program\ndef twice(acc):\n    return coda.store(out=acc * {})\n"
     first, same, other = (again(text.format(factor)) for factor in (2.0, 2.0, 3.0))
     assert first._operator is same._operator and first._operator is not other._operator
+
+
+def test_defined_by_several_threads_at_once() -> None:
+    def define(_: int) -> Any:
+        @coda.program
+        def everywhere(acc):
+            return coda.store(out=acc * 0.777)
+
+        return everywhere._operator
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len({id(operator) for operator in pool.map(define, range(64))}) == 1
+
+
+def test_a_model_that_holds_a_program_is_copied_and_pickled() -> None:
+    model = torch.nn.Linear(2, 2)
+    model.program = gated
+    assert copy.deepcopy(model).program is gated
+    assert pickle.loads(pickle.dumps(model)).program is gated
+
+
+def test_numbers_of_numpy() -> None:
+    @coda.program
+    def scaled(acc, alpha: coda.Scalar):
+        return coda.store(out=numpy.float32(2.0) * acc * alpha)
+
+    x, weight = torch.ones(2, 3), torch.ones(4, 3)
+    assert (scaled(x, weight, numpy.float32(0.5)) == 3.0).all()
 
 
 def test_sources() -> None:

@@ -15,6 +15,7 @@ from coda.authoring.values import (
     ROW,
     SHAPES,
     Trace,
+    Unreadable,
     Value,
     apply,
     arithmetic,
@@ -147,24 +148,26 @@ class OutputFacts:
     dtype: torch.dtype | None  # of a store; None: that of x
 
 
-class Output:
+class Output(Unreadable):
     """An output while its function is traced: to be returned, and nothing else."""
 
     def __init__(self, trace: Trace, facts: OutputFacts, place: int) -> None:
         self.trace, self.facts, self.place = trace, facts, place
 
-
-def refuse_reading(output: Output, *_: Any) -> NoReturn:
-    raise mistake(
-        f"'{output.facts.name}' is an output, which nothing reads: give its value a name first, "
-        "and use that twice"
-    )
+    def refuse(self, *_: Any) -> NoReturn:
+        raise mistake(
+            f"'{self.facts.name}' is an output, which nothing reads: give its value a name first, "
+            "and use that twice"
+            if self.facts.kind is STORE
+            else f"'{self.facts.name}' is an output, which nothing reads: it is finished when the "
+            "whole of it is known; a second program takes it as an argument"
+        )
 
 
 READING = """add radd sub rsub mul rmul truediv rtruediv neg pos abs pow lt gt le ge and or invert
 bool float int getitem iter len"""
 for operator in READING.split():
-    setattr(Output, f"__{operator}__", refuse_reading)
+    setattr(Output, f"__{operator}__", Output.refuse)
 
 
 def output(kind: OutputKind, named: dict[str, Any], dtype: torch.dtype | None = None) -> Any:
@@ -173,7 +176,7 @@ def output(kind: OutputKind, named: dict[str, Any], dtype: torch.dtype | None = 
         raise mistake(f"{call} takes one value with the output's name: {call}(out=value)")
     name, value = next(iter(named.items()))
     if isinstance(value, Output):
-        refuse_reading(value)
+        value.refuse()
     if not isinstance(value, Value):
         raise mistake(f"{call}({name}=...) takes a value, got {type(value).__name__}")
     value = as_value(value.trace, value, FLOAT)

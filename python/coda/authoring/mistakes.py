@@ -3,13 +3,16 @@
 import sys
 from pathlib import Path
 
-OWN_FOLDER = str(Path(__file__).parent)
+import torch
+
+# torch's functions call a value's __torch_function__ through Python of their own.
+NOT_THE_AUTHORS = (str(Path(__file__).parent), str(Path(torch.__file__).parent))
 
 
 def author_line() -> str:
-    """ "file:line" of the innermost call that is not this package's."""
+    """ "file:line" of the innermost call that is neither this package's nor torch's."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN_FOLDER):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(NOT_THE_AUTHORS):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

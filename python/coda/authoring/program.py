@@ -1,6 +1,8 @@
 """@coda.program: a function becomes an operator."""
 
 import functools
+import numbers
+import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, overload
@@ -16,6 +18,7 @@ from coda.authoring.operator import Operator
 from coda.authoring.tracing import first_line, trace_function
 
 OPERATORS: dict[tuple[Graph, bool], Operator] = {}  # a function that is defined again is the same
+DEFINING = threading.Lock()
 
 
 class Program:
@@ -36,25 +39,37 @@ class Program:
             _ = self._example.program
         except ValueError as error:
             raise mistake(str(error), self._line) from error
-        keeps = any(name.startswith("accumulator") for name in self._derived_reads())
+        keeps = self._reads_accumulators()
         key = (self.graph, recompute)
-        if key not in OPERATORS:
-            OPERATORS[key] = Operator(self.graph, keeps, recompute)
+        with DEFINING:
+            if key not in OPERATORS:
+                OPERATORS[key] = Operator(self.graph, keeps, recompute)
         self._keeps = bool(OPERATORS[key].kept)
         self._operator = OPERATORS[key].operator
         self._names = [argument.name for argument in self.graph.arguments]
         self._outputs = self.graph.names()
         self._has_scalars = any(argument.is_scalar for argument in self.graph.arguments)
 
-    def _derived(self) -> "_native.Program":
-        everything = [not argument.is_integer for argument in self.graph.arguments]
-        return self._example.derive([True] * len(self.graph.outputs), [True, *everything], False)
+    def _derived(self, wanted: list[bool] | None = None) -> "_native.Program":
+        """wanted: of the accumulators and the arguments; None: all that have a gradient."""
+        arguments = self.graph.arguments
+        wanted = wanted or [True, *[not argument.is_integer for argument in arguments]]
+        return self._example.derive([True] * len(self.graph.outputs), wanted, False)
 
-    def _derived_reads(self) -> list[str]:
-        try:
-            return [name for name, written in _native.program_ports(self._derived()) if not written]
-        except ValueError:  # said again where a gradient is asked for
-            return []
+    def _reads_accumulators(self) -> bool:
+        """Whether some gradient does. Those of all arguments may be too many for one program."""
+
+        def reads(wanted: list[bool] | None) -> bool | None:
+            try:
+                ports = _native.program_ports(self._derived(wanted))
+            except ValueError:  # said again where the gradient is asked for
+                return None
+            return any(name.startswith("accumulator") for name, written in ports if not written)
+
+        together, count = reads(None), 1 + len(self.graph.arguments)
+        if together is not None:
+            return together
+        return any(reads([i == place for i in range(count)]) for place in range(count))
 
     @property
     def source(self) -> str:
@@ -65,6 +80,10 @@ class Program:
     def derived_source(self) -> str:
         """The program of all its gradients as C++, for bf16 tensors."""
         return _native.program_source(self._derived())
+
+    def __reduce__(self) -> str:
+        """Copied and pickled as a function is: by its name, so that models that hold it can be."""
+        return self.__qualname__
 
     def __repr__(self) -> str:
         return f"<coda.program {self.graph.described()}>"
@@ -88,8 +107,10 @@ class Program:
                     break
         try:
             outputs = self._operator(*tensors, keep)
-        except (RuntimeError, TypeError, ValueError):
+        except (AttributeError, RuntimeError, TypeError, ValueError):
             bound(self.graph, values, named)  # says it better where a value is no tensor
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{self.graph.name}: expected x [M, K], got {x!r}") from None
             raise
         if isinstance(outputs, Tensor):
             return outputs
@@ -135,7 +156,7 @@ def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[
             )
         if isinstance(value, Tensor):
             result += [value, 0.0] if argument.is_scalar else [value]
-        elif argument.is_scalar and isinstance(value, int | float):
+        elif argument.is_scalar and isinstance(value, numbers.Real):
             result += [None, float(value)]
         else:
             raise refusal(graph, argument, value)

@@ -167,9 +167,9 @@ def flattened(returned: Any) -> Any:
 
 
 def check_returned(trace: Trace, returned: list[Any], line: str) -> None:
+    if not returned or any(item is None for item in returned):
+        raise mistake("the function returns nothing: return coda.store(out=value)", line)
     for item in returned:
-        if item is None:
-            raise mistake("the function returns nothing: return coda.store(out=value)", line)
         if isinstance(item, Value):
             raise mistake(
                 "the function returns a value: name it as an output, return coda.store(out=value), "

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from coda.authoring.mistakes import mistake
 
 FLOAT, INTEGER, MASK = "float", "integer", "condition"
+LARGEST = 3.4028234663852886e38  # of fp32
 ROW, COLUMN = "row", "column"
 EVERYWHERE: frozenset[str] = frozenset()
 SHAPES = {
@@ -135,6 +136,8 @@ class Value:
     def __or__(self, other: Any) -> "Value":
         return condition("Or", self, other)
 
+    __rand__, __ror__ = __and__, __or__
+
     def __invert__(self) -> "Value":
         return condition("Not", self)
 
@@ -154,7 +157,8 @@ class Value:
         )
 
     __float__ = __int__ = __index__ = __complex__ = __floor__ = __ceil__ = _is_no_number
-    __round__ = __trunc__ = __array__ = __array_ufunc__ = _is_no_number
+    __round__ = __trunc__ = __array__ = _is_no_number
+    __array_ufunc__ = None  # a number of numpy's, on the left, leaves the operator to the value
 
     def _has_no_items(self, *_: Any) -> NoReturn:
         raise mistake(
@@ -224,8 +228,17 @@ class IntegerPerRow(Value):
     __slots__ = ()
 
 
+class Unreadable:
+    """What a function holds and cannot compute with: it says why."""
+
+    def refuse(self, *_: Any) -> NoReturn:
+        raise NotImplementedError
+
+
 def as_value(trace: Trace, operand: Any, element: str) -> Value:
     """A number becomes a constant; an output, a tensor and anything else is refused."""
+    if isinstance(operand, Unreadable):
+        operand.refuse()
     if isinstance(operand, Value):
         if operand.trace is not trace or trace is not getattr(TRACING, "trace", None):
             raise mistake(
@@ -239,6 +252,8 @@ def as_value(trace: Trace, operand: Any, element: str) -> Value:
             "comes in as an argument of the function"
         )
     number = float(operand)
+    if LARGEST < abs(number) < math.inf:
+        raise mistake(f"a number that fp32 does not hold: expected at most {LARGEST:.3g}")
     if math.isnan(number):
         raise mistake("NaN as a number makes every result NaN: leave it out")
     if element == INTEGER and number == math.floor(number) and abs(number) < 2**31:
