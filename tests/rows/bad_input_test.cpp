@@ -48,7 +48,7 @@ TEST_F(EmbeddingNorm, ShapesAndTypes) {
   expect([&](auto& a) { a.table.ld = 79; }, {"'table'", "leading dimension of at least 80", "79"});
   expect([&](auto& a) { a.table.data = nullptr; }, {"'table'", "a null pointer"});
   expect([&](auto& a) { a.table.major = Major::kColumn; }, {"'table'", "row-major"});
-  expect([&](auto& a) { a.table.ld = int64_t{1} << 61; }, {"'table'", "memory can hold"});
+  expect([&](auto& a) { a.table.ld = int64_t{1} << 61; }, {"'table'", "below 2^63"});
   expect([&](auto& a) { a.table.data = static_cast<const char*>(a.table.data) + 1; },
          {"'table'", "aligned to 4 bytes"});
 }
