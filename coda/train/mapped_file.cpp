@@ -14,37 +14,47 @@
 
 namespace coda::train {
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
+MappedFile::MappedFile(const std::filesystem::path& path)
+    : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   const auto fail = [&](const char* reason) {
+    if (file_ >= 0) close(file_);
     throw Error(fmt::format("cannot map '{}': {}", path.string(), reason));
   };
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail(std::strerror(errno));
   struct stat status{};
-  void* data = MAP_FAILED;
-  int error = fstat(file, &status) == 0 ? 0 : errno;
-  if (error == 0 && status.st_size > 0) {
-    data = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_SHARED, file, 0);
-    if (data == MAP_FAILED) error = errno;
-  }
-  close(file);
-  if (error != 0) fail(std::strerror(error));
+  if (file_ < 0 || fstat(file_, &status) != 0) fail(std::strerror(errno));
   if (status.st_size == 0) fail("it is empty");
-  data_ = static_cast<const char*>(data);
   size_ = static_cast<size_t>(status.st_size);
+  void* const data = mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_, 0);
+  if (data == MAP_FAILED) fail(std::strerror(errno));
+  data_ = static_cast<const char*>(data);
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
+  if (file_ >= 0) close(file_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+std::string_view MappedFile::bytes() const {
+  struct stat status{};
+  if (fstat(file_, &status) != 0 || static_cast<size_t>(status.st_size) < size_) {
+    throw Error(fmt::format("'{}' has been cut short: expected {} bytes, got {}", path_.string(),
+                            size_, status.st_size));
+  }
+  return {data_, size_};
 }
 
 }  // namespace coda::train

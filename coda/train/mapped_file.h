@@ -13,9 +13,12 @@ class MappedFile {
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
 
-  std::string_view bytes() const { return {data_, size_}; }
+  // Throws Error where the file has been cut short: reading beyond its end would end the process.
+  std::string_view bytes() const;
 
  private:
+  std::filesystem::path path_;
+  int file_ = -1;
   const char* data_ = nullptr;
   size_t size_ = 0;
 };

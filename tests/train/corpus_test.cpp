@@ -89,6 +89,18 @@ TEST(Corpus, LinksDoNotHoldItUp) {
   expect_refused({folder.path() / "dangling"}, kShort, {"dangling'", "no such file or folder"});
 }
 
+TEST(Corpus, NamesATokenFileThatWasCutShort) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("a.bin", std::string(100'000, '\1'));
+  const Corpus corpus({path}, {.sequence = 1, .vocab_size = 65536});
+  fs::resize_file(path, 100);
+  std::vector<int64_t> tokens(10);
+  for (const int64_t first : {0, 49'000}) {
+    expect_error([&] { corpus.read(first, tokens); }, {"a.bin", "cut short", "100000", "100"});
+  }
+  expect_error([&] { corpus.fingerprint(); }, {"a.bin", "cut short"});
+}
+
 TEST(Corpus, ReadsTokenFiles) {
   const TemporaryFolder folder;
   const std::vector<uint16_t> narrow{1, 65535, 256, 7};
