@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "coda/core/error.h"
@@ -32,6 +33,16 @@ std::map<std::string, double> numbers_of(const std::vector<std::string>& texts) 
   return result;
 }
 
+void check_number(const PortView& port, double value) {
+  if (port.choices > 0 && !(value >= 0 && value < port.choices && value == std::floor(value))) {
+    throw Error(fmt::format("--number: {} expects a choice, a whole number from 0 to {}, got {}",
+                            port.name, port.choices - 1, value));
+  }
+  if (!std::isfinite(value)) {
+    throw Error(fmt::format("--number: {} expects a finite number, got {}", port.name, value));
+  }
+}
+
 void derive_one(const catalogue::Operation& operation, const DeriveCommand& command) {
   const catalogue::Variant& variant = named_variant(operation, command.variant);
   if (variant.trace == nullptr) {
@@ -41,9 +52,11 @@ void derive_one(const catalogue::Operation& operation, const DeriveCommand& comm
   instance.numbers = numbers_of(command.numbers);
   for (const auto& [name, value] : instance.numbers) {
     const auto port = std::ranges::find(variant.program.ports, name, &PortView::name);
-    if (port != variant.program.ports.end() && port->kind == PortKind::kScalar) continue;
-    throw Error(fmt::format("{} has no scalar '{}'; it has the ports {}", operation.name, name,
-                            port_list(variant.program)));
+    if (port == variant.program.ports.end() || port->kind != PortKind::kScalar) {
+      throw Error(fmt::format("{} has no scalar '{}'; it has the ports {}", operation.name, name,
+                              port_list(variant.program)));
+    }
+    check_number(*port, value);
   }
   const trace::Graph forward = variant.trace(instance);
   const trace::Derived derived = trace::derive(forward, command.options);

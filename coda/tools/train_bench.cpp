@@ -143,6 +143,9 @@ void add_bench_train(CLI::App& app, int&) {
         command->add_option("--steps", arguments->steps, "Forward and backward, of each round")}) {
     option->capture_default_str();
   }
+  for (const char* count : {"--rounds", "--steps"}) {
+    command->get_option(count)->check(CLI::Range(1, 100000).description(""));
+  }
   command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
       ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();

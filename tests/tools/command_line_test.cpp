@@ -61,8 +61,24 @@ TEST(CommandLine, TakesDecimalNumbers) {
   EXPECT_TRUE(contains(coda({"explain", "linear", "--M", "010"}).out, "M = 10,"));
   EXPECT_TRUE(contains(coda({"check", "linear", "--cases", "03"}).out, "3 passed"));
   expect_bad_use({"explain", "linear", "--M", ""}, {"--M", "a whole number", "''"});
+  for (const char* option : {"--rounds", "--steps"}) {
+    expect_bad_use({"bench-train", option, "0"}, {option, "1 to 100000"});
+    expect_bad_use({"bench-train", option, "-5"}, {option, "1 to 100000"});
+  }
   expect_bad_use({"check", "--case", "-1"}, {"--case", "a number from 0 on", "'-1'"});
   expect_bad_use({"check", "--case", "18446744073709551616"}, {"--case", "64 bits"});
+}
+
+TEST(CommandLine, DerivesForChoicesThatThereAre) {
+  const auto derive = [](const std::string& number) {
+    return std::vector<std::string>{"derive", "linear_activation", "--number", number};
+  };
+  EXPECT_EQ(coda(derive("activation=1")).status, kSuccess);
+  for (const char* choice : {"-1", "1.5", "99", "nan", "inf"}) {
+    expect_bad_use(derive(std::string("activation=") + choice),
+                   {"activation", "from 0 to", choice});
+  }
+  expect_bad_use({"derive", "linear", "--number", "alpha=nan"}, {"alpha", "finite", "nan"});
 }
 
 TEST(CommandLine, ListsOperations) {
