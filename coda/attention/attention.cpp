@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "coda/rows/tensor_check.h"
 
 namespace coda::attention {

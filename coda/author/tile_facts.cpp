@@ -1,6 +1,5 @@
 #include "coda/author/tile_facts.h"
 
-
 namespace coda::author {
 namespace {
 

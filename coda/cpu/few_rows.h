@@ -1,96 +1,78 @@
-// Few rows of A: dot products with lines of B where they stand. B, which is read once then, is not
-// packed first; both operands are contiguous along the contraction.
+// Few rows of A: units of B are multiplied as soon as they are transposed, in registers, instead of
+// being written to panels and read again. Additions have the order that they have there.
 #pragma once
-#include <cstring>
-
-#include "coda/cpu/kernels.h"
-#include "coda/cpu/simd.h"
-#include "coda/cpu/touch.h"
+#include "coda/cpu/pack.h"
 
 namespace coda::cpu {
 
-// Lines::load(p): kElements elements of a line; Lines::step(sum, a, b): sum + products of such.
-template <Isa kIsa, class Lines>
+// kPanel: rows of a panel of A.
+template <Isa kIsa, class T, bool kPairs, class Multiply, int kPanel>
 struct FewRows {
-  using Element = typename Lines::Element;
-  static constexpr int kElements = Lines::kElements;
-  // Of A and of B at a time: a load of either serves several products.
-  static constexpr int kRows = kThisIsa == Isa::kAvx512 ? 4 : 2, kColumns = 4;
+  using Lines = Packer<kIsa, T, kPairs, simd::kLanes>;
 
-  static void multiply(const PackJob& a, const PackJob& b, float* c, int64_t ldc, bool accumulate) {
-    const Element* right[kColumns];
-    for (int64_t column = 0; column < b.rows; column += kColumns) {
-      // The last line stands in for those beyond it, whose columns nobody reads.
-      for (int j = 0; j < kColumns; ++j)
-        right[j] = line(b, column + j < b.rows ? column + j : b.rows - 1);
-      // The lines after these are on their way meanwhile.
-      const int64_t ahead =
-          b.half == 0 && column + 2 * kColumns <= b.rows ? kColumns * b.source.ld : 0;
-      for (int j = 0; j < kColumns; ++j) touch(right[j] + ahead);
-      for (int64_t row = 0; row < a.rows; row += kRows)
-        dots<kRows>(a, row, right, ahead, c + row * ldc + column, ldc, accumulate);
-    }
+  static void multiply(const PackJob& b, const uint32_t* a, int64_t rows, float* c, int64_t ldc,
+                       bool accumulate) {
+    for (int64_t column = 0; column < b.rows; column += simd::kLanes)
+      multiply_lines<kFewPanels * kPanel>(b, column, a, rows, c + column, ldc, accumulate);
   }
 
  private:
-  template <int kCount>
-  using Sums = simd::FloatVector[kCount][kColumns];
+  template <int kRows>
+  struct Sums {
+    static constexpr int kTogether = kRows < kPanel / 2 ? kRows : kPanel / 2;
+    const uint32_t* a;
+    int64_t units;
+    simd::FloatVector sum[kRows];
 
-  static const Element* line(const PackJob& job, int64_t row) {
-    return static_cast<const Element*>(job.source.data) +
-           job.source_row(job.row + row) * job.source.ld + job.k;
-  }
-
-  template <int kCount>
-  static HWY_INLINE void step(const Element* const* left, const Element* const* right, int64_t k,
-                              int64_t ahead, Sums<kCount>& sum) {
-    typename Lines::Units first[kCount];
-    CODA_UNROLL
-    for (int i = 0; i < kCount; ++i) first[i] = Lines::load(left[i] + k);
-    CODA_UNROLL
-    for (int j = 0; j < kColumns; ++j) {
-      const auto second = Lines::load(right[j] + k);
-      __builtin_prefetch(right[j] + k + ahead, 0, 2);
+    // Few sums at a time fit into registers beside the units of B.
+    template <int kCount>
+    HWY_INLINE void add(int64_t u, const typename Lines::Bits (&v)[simd::kLanes]) {
       CODA_UNROLL
-      for (int i = 0; i < kCount; ++i) sum[i][j] = Lines::step(sum[i][j], first[i], second);
-    }
-  }
-
-  // Rows [row, row + kCount), or those that are left.
-  template <int kCount>
-  static HWY_INLINE void dots(const PackJob& a, int64_t row, const Element* const* right,
-                              int64_t ahead, float* c, int64_t ldc, bool accumulate) {
-    if constexpr (kCount > 1) {
-      if (a.rows - row < kCount) return dots<kCount - 1>(a, row, right, ahead, c, ldc, accumulate);
-    }
-    const Element* left[kCount];
-    for (int i = 0; i < kCount; ++i) left[i] = line(a, row + i);
-    Sums<kCount> sum;
-    CODA_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      CODA_UNROLL
-      for (int j = 0; j < kColumns; ++j) sum[i][j] = simd::hn::Zero(simd::FloatTag());
-    }
-    const int64_t whole = a.depth / kElements * kElements;
-    for (int64_t k = 0; k < whole; k += kElements) step<kCount>(left, right, k, ahead, sum);
-    if (const int64_t rest = a.depth - whole; rest > 0) {
-      Element ends[kCount + kColumns][kElements] = {};
-      const Element* end[kCount + kColumns];
-      for (int i = 0; i < kCount + kColumns; ++i) {
-        std::memcpy(ends[i], (i < kCount ? left[i] : right[i - kCount]) + whole,
-                    sizeof(Element) * static_cast<size_t>(rest));
-        end[i] = ends[i];
+      for (int row = 0; row < kRows; row += kTogether) {
+        const uint32_t* left = a + row / kPanel * kPanel * units + u * kPanel + row % kPanel;
+        CODA_UNROLL
+        for (int j = 0; j < kCount; ++j) {
+          CODA_UNROLL
+          for (int i = 0; i < kTogether; ++i) {
+            sum[row + i] = Multiply::step(sum[row + i], Multiply::broadcast(left + j * kPanel + i),
+                                          Multiply::as_units(v[j]));
+          }
+        }
       }
-      step<kCount>(end, end + kCount, 0, 0, sum);
     }
-    CODA_UNROLL
-    for (int i = 0; i < kCount; ++i) {
-      CODA_UNROLL
-      for (int j = 0; j < kColumns; ++j) {
-        const float value = simd::hn::GetLane(simd::hn::SumOfLanes(simd::FloatTag(), sum[i][j]));
-        float& to = c[i * ldc + j];
-        to = accumulate ? to + value : value;
+    HWY_INLINE void take(int64_t u, const typename Lines::Bits (&v)[simd::kLanes]) {
+      add<simd::kLanes>(u, v);
+    }
+    HWY_INLINE void take_first(int64_t count, int64_t u,
+                               const typename Lines::Bits (&v)[simd::kLanes]) {
+      for (int64_t j = 0; j < count; ++j) {
+        const typename Lines::Bits one[simd::kLanes] = {v[j]};
+        add<1>(u + j, one);
       }
+    }
+  };
+
+  // The first kRows rows, or fewer where that will do.
+  template <int kRows>
+  static HWY_INLINE void multiply_lines(const PackJob& b, int64_t column, const uint32_t* a,
+                                        int64_t rows, float* c, int64_t ldc, bool accumulate) {
+    if constexpr (kRows > 1) {
+      constexpr int kFewer = kRows > kPanel ? kRows - kPanel / 2 : kRows / 2;
+      if (rows <= kFewer) return multiply_lines<kFewer>(b, column, a, rows, c, ldc, accumulate);
+    }
+    const simd::FloatTag d;
+    const int64_t units = (b.depth + Lines::kUnit - 1) / Lines::kUnit;
+    Sums<kRows> sums;
+    sums.a = a;
+    sums.units = units;
+    CODA_UNROLL
+    for (int i = 0; i < kRows; ++i) sums.sum[i] = simd::hn::Zero(d);
+    Lines::transpose_lines(b, column, units, sums);
+    CODA_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      float* const to = c + i * ldc;
+      if (accumulate) sums.sum[i] = simd::hn::Add(simd::hn::LoadU(d, to), sums.sum[i]);
+      simd::hn::StoreU(sums.sum[i], d, to);
     }
   }
 };

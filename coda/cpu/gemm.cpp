@@ -28,7 +28,7 @@ struct Job {
   const ProgramRun& program;
   const Kernels& kernels;
   EpilogueFunction epilogue;
-  bool few_rows = false;  // multiplied where they stand, as B is
+  bool few_rows = false;  // of A; B is multiplied where it stands
   Schedule schedule = {};
   int64_t packed_rows = 0, packed_columns = 0;  // of a tile, rounded up for packing
   int64_t ld = 0;                               // of an accumulator tile
@@ -96,9 +96,9 @@ PackJob right_rows(const Job& job, const Tile& tile, const Block& block, int acc
 
 void multiply_few(const Job& job, const Workspace& work, const Tile& tile, const Block& block,
                   bool finish, float* out) {
-  const PackJob left = left_rows(job, tile, block);
+  job.kernels.pack_a(left_rows(job, tile, block), work.a);
   for (int i = 0; i < job.b.accumulators; ++i) {
-    job.kernels.multiply_few(left, right_rows(job, tile, block, i),
+    job.kernels.multiply_few(right_rows(job, tile, block, i), work.a, tile.rows,
                              out + i * job.packed_rows * job.ld, job.ld, !block.first);
   }
   if (finish) job.epilogue(job.program.program, tile_run(job, work, tile, out));
@@ -137,7 +137,7 @@ void multiply_block(const Job& job, const Workspace& work, const Tile& tile, con
 // The contraction blocks [first, last) into the accumulators at `out`, and the epilogue if asked.
 void multiply_tile(const Job& job, const Workspace& work, const Tile& tile, int64_t first,
                    int64_t last, bool finish, float* out) {
-  const int64_t deep = job.schedule.block;
+  const int64_t deep = kBlockUnits * job.kernels.unit;
   int64_t index = 0;
   for (int part = 0; part < job.problem.contraction.count; ++part) {
     const int64_t size = job.problem.contraction.size(part);
@@ -228,9 +228,8 @@ void execute(const Problem& problem, const OperandView& a, const OperandView& b,
   if (problem.M() == 0 || problem.N() == 0) return;
   const Kernels& kernels = kernels_for(isa, a.part[0][0].dtype);
   Job job{problem, a, b, program, kernels, program.epilogue[static_cast<int>(isa)]};
-  job.few_rows = problem.M() <= kFewRows && by_lines(a) && by_lines(b);
-  job.schedule = make_schedule(problem, b.accumulators, program.groups,
-                               job.few_rows ? kLineElements : kBlockUnits * kernels.unit, threads);
+  job.few_rows = problem.M() <= kFewPanels * kernels.rows && by_lines(b);
+  job.schedule = make_schedule(problem, b.accumulators, program.groups, kernels, threads);
   job.packed_rows = round_up(job.schedule.tile_rows, kernels.padding);
   job.packed_columns = round_up(job.schedule.tile_columns, kernels.padding);
   // An epilogue reads, and keeps running states of, whole sub-tiles of up to kMaxHeadDim / 2

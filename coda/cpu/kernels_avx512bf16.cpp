@@ -12,6 +12,7 @@ namespace {
 struct Bf16Multiply {
   using Units = __m512i;
   static HWY_INLINE Units load(const uint32_t* p) { return _mm512_loadu_si512(p); }
+  static HWY_INLINE Units as_units(simd::hn::Vec<simd::BitsTag> bits) { return bits.raw; }
   static HWY_INLINE Units broadcast(const void* p) {
     int unit = 0;
     std::memcpy(&unit, p, sizeof(unit));
@@ -21,12 +22,6 @@ struct Bf16Multiply {
     return simd::FloatVector{
         _mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b))};
   }
-};
-
-struct Bf16Lines : Bf16Multiply {
-  using Element = bf16;
-  static constexpr int kElements = 2 * simd::kLanes;
-  static HWY_INLINE Units load(const bf16* p) { return _mm512_loadu_si512(p); }
 };
 
 constexpr int kRows = 8, kVectors = 2, kColumns = kVectors * simd::kLanes;
@@ -43,7 +38,7 @@ const Kernels& bf16_dot_kernels() {
       &Packer<kThisIsa, bf16, true, kColumns>::pack,
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, false>,
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, true>,
-      &FewRows<kThisIsa, Bf16Lines>::multiply};
+      &FewRows<kThisIsa, bf16, true, Bf16Multiply, kRows>::multiply};
   return kKernels;
 }
 

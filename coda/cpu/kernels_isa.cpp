@@ -11,19 +11,15 @@ struct FloatMultiply {
   static HWY_INLINE Units load(const uint32_t* p) {
     return simd::load(reinterpret_cast<const float*>(p));
   }
+  static HWY_INLINE Units as_units(simd::hn::Vec<simd::BitsTag> bits) {
+    return simd::hn::BitCast(simd::FloatTag(), bits);
+  }
   static HWY_INLINE Units broadcast(const void* p) {
     return simd::hn::Set(simd::FloatTag(), *static_cast<const float*>(p));
   }
   static HWY_INLINE simd::FloatVector step(simd::FloatVector sum, Units a, Units b) {
     return simd::hn::MulAdd(a, b, sum);
   }
-};
-
-template <class T>
-struct FloatLines : FloatMultiply {
-  using Element = T;
-  static constexpr int kElements = simd::kLanes;
-  static HWY_INLINE Units load(const T* p) { return simd::load(p); }
 };
 
 // 16 accumulators of 32 registers (8×48 is no faster and leaves ragged panels), 12 of 16.
@@ -43,7 +39,7 @@ constexpr Kernels make() {
           std::is_same_v<T, float>
               ? &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, true>
               : nullptr,
-          &FewRows<kThisIsa, FloatLines<T>>::multiply};
+          &FewRows<kThisIsa, T, false, FloatMultiply, kRows>::multiply};
 }
 static_assert(kColumns % kRows == 0 && kColumns % simd::kLanes == 0);
 

@@ -23,7 +23,8 @@ struct Packer {
     for (int64_t row = 0; row < job.rows; row += kLanes) {
       uint32_t* to = panels + row / kWidth * kWidth * units + row % kWidth;
       if (job.source.major == Major::kRow) {
-        pack_lines(job, row, units, to);
+        Put put_down{to, units};
+        transpose_lines(job, row, units, put_down);
         continue;
       }
       if constexpr (kPairs) {
@@ -41,6 +42,58 @@ struct Packer {
         uint32_t* to = panels + row / kWidth * kWidth * units + row % kWidth;
         for (int64_t u = 0; u < units; ++u)
           simd::hn::StoreU(simd::hn::Zero(simd::BitsTag()), simd::BitsTag(), to + u * kWidth);
+      }
+    }
+  }
+
+  // Row-major: lines of the contraction are contiguous; kLanes × kLanes units are transposed in
+  // registers. Lane i of v[j] in taker.take(u, v) is unit u + j of row `row` + i; of the last units
+  // there may be fewer.
+  template <class Taker>
+  static HWY_INLINE void transpose_lines(const PackJob& job, int64_t row, int64_t units,
+                                         Taker& taker) {
+    const T* line[kLanes];
+    static constexpr T kZeros[kLanes * kUnit] = {};
+    const T* base = static_cast<const T*>(job.source.data);
+    for (int i = 0; i < kLanes; ++i) {
+      line[i] = row + i < job.rows
+                    ? base + job.source_row(job.row + row + i) * job.source.ld + job.k
+                    : nullptr;
+    }
+    // The rows after these are on their way meanwhile, one line after the other: memory gives one
+    // stream faster than kLanes at a time.
+    const bool more = job.half == 0 && row + 2 * kLanes <= job.rows;
+    const T* next = base + (job.row + row + kLanes) * job.source.ld + job.k;
+    for (int i = 0; i < kLanes && more; ++i) touch(next + i * job.source.ld);
+    int64_t ahead = 0;  // elements of the line `next`
+    for (int64_t u = 0; u < units; u += kLanes) {
+      const int64_t left = job.depth - u * kUnit;
+      for (int i = 0; i < kLanes && more; ++i) {
+        __builtin_prefetch(next + ahead, 0, 2);
+        ahead += kLanes * kUnit;
+        if (ahead >= job.depth) {
+          ahead = 0;
+          next += job.source.ld;
+        }
+      }
+      Bits v[kLanes];
+      if (left >= kLanes * kUnit) {
+        CODA_UNROLL
+        for (int i = 0; i < kLanes; ++i)
+          v[i] = read(line[i] != nullptr ? line[i] + u * kUnit : kZeros);
+      } else {
+        for (int i = 0; i < kLanes; ++i) {
+          T buffer[kLanes * kUnit] = {};
+          if (line[i] != nullptr)
+            std::memcpy(buffer, line[i] + u * kUnit, sizeof(T) * static_cast<size_t>(left));
+          v[i] = read(buffer);
+        }
+      }
+      transpose(v);
+      if (units - u >= kLanes) {
+        taker.take(u, v);
+      } else {
+        taker.take_first(units - u, u, v);
       }
     }
   }
@@ -66,50 +119,18 @@ struct Packer {
     }
   }
 
-  // Row-major: lines of the contraction are contiguous; kLanes × kLanes units are transposed in
-  // registers.
-  static HWY_INLINE void pack_lines(const PackJob& job, int64_t row, int64_t units, uint32_t* to) {
-    const T* line[kLanes];
-    static constexpr T kZeros[kLanes * kUnit] = {};
-    const T* base = static_cast<const T*>(job.source.data);
-    for (int i = 0; i < kLanes; ++i) {
-      line[i] = row + i < job.rows
-                    ? base + job.source_row(job.row + row + i) * job.source.ld + job.k
-                    : nullptr;
+  struct Put {
+    uint32_t* to;
+    int64_t units;
+
+    HWY_INLINE void take(int64_t u, const Bits (&v)[kLanes]) {
+      CODA_UNROLL
+      for (int i = 0; i < kLanes; ++i) put(v[i], to + (u + i) * kWidth, units);
     }
-    // The rows after these are on their way meanwhile.
-    const bool more = job.half == 0 && row + 2 * kLanes <= job.rows;
-    const T* next = base + (job.row + row + kLanes) * job.source.ld + job.k;
-    for (int i = 0; i < kLanes && more; ++i) touch(next + i * job.source.ld);
-    for (int64_t u = 0; u < units; u += kLanes) {
-      const int64_t left = job.depth - u * kUnit;
-      if (more) {
-        CODA_UNROLL
-        for (int i = 0; i < kLanes; ++i)
-          __builtin_prefetch(next + i * job.source.ld + u * kUnit, 0, 2);
-      }
-      Bits v[kLanes];
-      if (left >= kLanes * kUnit) {
-        CODA_UNROLL
-        for (int i = 0; i < kLanes; ++i)
-          v[i] = read(line[i] != nullptr ? line[i] + u * kUnit : kZeros);
-      } else {
-        for (int i = 0; i < kLanes; ++i) {
-          T buffer[kLanes * kUnit] = {};
-          if (line[i] != nullptr)
-            std::memcpy(buffer, line[i] + u * kUnit, sizeof(T) * static_cast<size_t>(left));
-          v[i] = read(buffer);
-        }
-      }
-      transpose(v);
-      if (units - u >= kLanes) {
-        CODA_UNROLL
-        for (int i = 0; i < kLanes; ++i) put(v[i], to + (u + i) * kWidth, units);
-      } else {
-        for (int i = 0; i < units - u; ++i) put(v[i], to + (u + i) * kWidth, units);
-      }
+    HWY_INLINE void take_first(int64_t count, int64_t u, const Bits (&v)[kLanes]) {
+      for (int64_t i = 0; i < count; ++i) put(v[i], to + (u + i) * kWidth, units);
     }
-  }
+  };
 
   // The rows from `row` on are there, and neighbours in the tensor.
   static bool contiguous(const PackJob& job, int64_t row, int64_t count) {

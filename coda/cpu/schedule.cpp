@@ -40,11 +40,11 @@ Tile Schedule::tile(int64_t index) const {
   return result;
 }
 
-Schedule make_schedule(const Problem& problem, int accumulators, bool groups, int64_t block,
-                       int threads) {
+Schedule make_schedule(const Problem& problem, int accumulators, bool groups,
+                       const Kernels& kernels, int threads) {
   Schedule best;
   best.problem = &problem;
-  best.block = block;
+  const int64_t block = kBlockUnits * kernels.unit;
   for (int s = 0; s < problem.contraction.count; ++s)
     best.blocks += (problem.contraction.size(s) + block - 1) / block;
   if (problem.M() * problem.N() <= kSplitArea)

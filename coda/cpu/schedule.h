@@ -6,8 +6,6 @@
 namespace coda::cpu {
 
 inline constexpr int64_t kBlockUnits = 384;  // depth of packed panels
-// Of lines that are multiplied where they stand: few rows of A stay in the second-level cache.
-inline constexpr int64_t kFewRows = 16, kLineElements = 8192;
 
 struct Tile {
   int row_segment = 0, column_segment = 0;
@@ -18,8 +16,7 @@ struct Tile {
 struct Schedule {
   const Problem* problem = nullptr;
   int64_t tile_rows = 0, tile_columns = 0;
-  int64_t block = 0;   // elements of the contraction at a time
-  int64_t blocks = 0;  // how many
+  int64_t blocks = 0;  // of the contraction
   int64_t slices = 1;  // that the blocks are dealt to
 
   int64_t tile_count() const;
@@ -27,8 +24,8 @@ struct Schedule {
 };
 
 // Tile shape: the cheapest by a count of multiplications and packed elements on the busiest thread;
-// it does not change results. Blocks and slices do, and depend on the problem alone.
-Schedule make_schedule(const Problem& problem, int accumulators, bool groups, int64_t block,
-                       int threads);
+// it does not change results. Slices do, and depend on the problem alone.
+Schedule make_schedule(const Problem& problem, int accumulators, bool groups,
+                       const Kernels& kernels, int threads);
 
 }  // namespace coda::cpu

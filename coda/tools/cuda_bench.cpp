@@ -1,6 +1,5 @@
 #include "coda/tools/cuda_bench.h"
 
-
 #include <algorithm>
 #include <chrono>
 #include <deque>

@@ -1,6 +1,5 @@
 #include "coda/trace/traffic.h"
 
-
 #include "coda/trace/recognise.h"
 
 namespace coda::trace {
