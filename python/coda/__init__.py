@@ -24,6 +24,7 @@ __all__ = ["__version__", "library"]
 being_run = sys.argv[:1] == ["-m"]
 
 if importlib.util.find_spec("torch") is not None and not being_run:
+    library.load()  # says what is missing, where something is
     from coda import authoring, nn, operators
     from coda.authoring import *  # noqa: F403
     from coda.loss import linear_cross_entropy

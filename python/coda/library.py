@@ -6,6 +6,7 @@ It is `$CODA_LIBRARY` where that is set, else the libcoda.so beside this package
 import os
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from coda.version import __version__
@@ -51,8 +52,14 @@ def check_version(path: Path, found: str, expected: str = __version__) -> None:
 
 @cache
 def load() -> Library:
-    """Opens libcoda once. ImportError where it is missing, damaged or of another version."""
-    from coda import _native  # which may be missing where `python -m coda info` asks
+    """Opens libcoda once. ImportError where it or the package's extension is missing, damaged or of
+    another version."""
+    if find_spec("coda._native") is None:
+        raise ImportError(
+            f"the extension coda._native is not in {Path(__file__).parent}: install the package with "
+            "`pip install .`, or run `make build` and set PYTHONPATH=build/python"
+        )
+    from coda import _native
 
     path = find()
     try:

@@ -1,5 +1,9 @@
 """Finding libcoda.so and seeing that it is of the package's version."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,21 @@ def test_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
     with pytest.raises(ImportError, match=r"not beside the package.*pip install \..*CODA_LIBRARY"):
         library.find()
+
+
+def test_extension_that_is_missing(tmp_path: Path) -> None:
+    package = Path(library.__file__).parent
+    shutil.copytree(package, tmp_path / "coda", ignore=shutil.ignore_patterns("*.so"))
+    result = subprocess.run(
+        [sys.executable, "-c", "import coda"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "the extension coda._native is not in" in result.stderr.splitlines()[-1]
 
 
 def test_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
