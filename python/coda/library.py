@@ -56,8 +56,8 @@ def load() -> Library:
     another version."""
     if find_spec("coda._native") is None:
         raise ImportError(
-            f"the extension coda._native is not in {Path(__file__).parent}: install the package with "
-            "`pip install .`, or run `make build` and set PYTHONPATH=build/python"
+            f"the extension coda._native is not in {Path(__file__).parent}: install the package "
+            "with `pip install .`, or run `make build` and set PYTHONPATH=build/python"
         )
     from coda import _native
 

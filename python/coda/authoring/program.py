@@ -28,6 +28,7 @@ class Program:
 
     def __init__(self, function: FunctionType, recompute: bool) -> None:
         functools.update_wrapper(self, function)
+        self._qualified_name = function.__qualname__
         self.graph = trace_function(function)
         self._line = first_line(function)
         self._example = Instance(
@@ -83,7 +84,7 @@ class Program:
 
     def __reduce__(self) -> str:
         """Copied and pickled as a function is: by its name, so that models that hold it can be."""
-        return self.__qualname__
+        return self._qualified_name
 
     def __repr__(self) -> str:
         return f"<coda.program {self.graph.described()}>"
