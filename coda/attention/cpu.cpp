@@ -48,13 +48,15 @@ int64_t CpuAttention::workspace_bytes(const Shape& shape, DType type) const {
 void CpuAttention::forward(const Shape& shape, const Forward& tensors, void* workspace) {
   validate(*this, shape, tensors, workspace);
   if (tensors.q.empty()) return;
-  run_forward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_, workspace);
+  run_forward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_now(), workspace);
 }
 
 void CpuAttention::backward(const Shape& shape, const Backward& tensors, void* workspace) {
   validate(*this, shape, tensors, workspace);
   if (tensors.q.empty()) return;
-  run_backward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_, workspace);
+  run_backward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_now(), workspace);
 }
+
+int CpuAttention::threads_now() const { return row::thread_count("attention", threads_); }
 
 }  // namespace coda::attention

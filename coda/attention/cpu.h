@@ -16,6 +16,8 @@ class CpuAttention final : public Attention {
   void backward(const Shape& shape, const Backward& tensors, void* workspace) override;
 
  private:
+  int threads_now() const;  // fewer in a process that was forked
+
   int threads_;
   cpu::Isa isa_;
 };

@@ -12,6 +12,7 @@
 #include "coda/block/device.h"
 #include "coda/block/head.h"
 #include "coda/core/error.h"
+#include "coda/cpu/threads.h"
 
 namespace coda::block {
 namespace {
@@ -99,9 +100,8 @@ class CpuDevice final : public Device {
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(int threads) {
-  constexpr int kMostThreads = 1024;  // OpenMP crashes where it cannot make as many as it is told
-  if (threads < 0 || threads > kMostThreads) {
-    fail_argument("cpu", "threads", "0 (all) to " + std::to_string(kMostThreads),
+  if (threads < 0 || threads > cpu::kMaxThreads) {
+    fail_argument("cpu", "threads", "0 (all) to " + std::to_string(cpu::kMaxThreads),
                   std::to_string(threads));
   }
   return std::make_unique<CpuDevice>(threads);

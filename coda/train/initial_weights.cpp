@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "coda/core/random.h"
+#include "coda/cpu/threads.h"
 
 namespace coda::train {
 namespace {
@@ -23,7 +24,7 @@ bool writes_to_stream(std::string_view name) {
 // Every row has its own seed, so that threads share the work.
 void draw_rows(std::span<float> values, int64_t columns, uint64_t seed, double deviation) {
   const int64_t rows = static_cast<int64_t>(values.size()) / columns;
-#pragma omp parallel for
+#pragma omp parallel for num_threads(cpu::thread_count("initial weights", 0))
   for (int64_t row = 0; row < rows; ++row) {
     Random random(mix(seed, static_cast<uint64_t>(row)));
     float* at = values.data() + row * columns;

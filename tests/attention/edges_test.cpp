@@ -1,5 +1,7 @@
 // Attention on the CPU where little is left of it, and with NaN; small enough for the sanitizers.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -61,6 +63,31 @@ TYPED_TEST(AttentionEdgesOf, NanStaysInItsRow) {
       }
     }
   }
+}
+
+// Also where the attention is older than the process: gcc's OpenMP would wait for threads that the
+// child does not have.
+TEST(AttentionEdges, RunsInAForkedProcess) {
+  const Shape shape = shape_of(2, 150, 2, 1, 16);
+  Problem<float> problem(shape);
+  problem.draw(5);
+  CpuAttention attention({.threads = 2});
+  GuardedWorkspace workspace(attention.workspace_bytes(shape, DType::kFp32));
+  attention.forward(shape, problem.forward(), workspace.data());
+  const Array before = array_of(problem.y);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    problem.clear();
+    attention.forward(shape, problem.forward(), workspace.data());
+    attention.backward(shape, problem.backward(), workspace.data());
+    _exit(array_of(problem.y) == before && !problem.dq.untouched() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace
