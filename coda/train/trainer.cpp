@@ -66,6 +66,27 @@ void expect_no_checkpoint(const std::string& run_folder) {
                   run_folder, latest->step, resume_command(run_folder)));
 }
 
+// That of `step`, or none where it is -1.
+void expect_latest_checkpoint(const std::string& run_folder, int64_t step) {
+  if (step < 0) return expect_no_checkpoint(run_folder);
+  const auto latest = checkpoint::latest_checkpoint(run_folder);
+  if (latest && latest->step == step) return;
+  throw Error(fmt::format("{}: expected the checkpoint at step {}, with which this process began, "
+                          "got {}: another one has changed the run; begin again with `{}`",
+                          run_folder, step,
+                          latest ? fmt::format("one at step {}", latest->step) : "none",
+                          resume_command(run_folder)));
+}
+
+// Files of the run would be data, and change with every step.
+void expect_other_folder(const std::string& run_folder, const std::vector<std::string>& data) {
+  for (const std::string& path : data) {
+    std::error_code ignored;  // a path that is not there is reported by the corpus
+    if (!fs::equivalent(path, run_folder, ignored)) continue;
+    throw Error(fmt::format("out: expected another folder than that of the data, got '{}'", path));
+  }
+}
+
 bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
 
 }  // namespace
@@ -73,6 +94,7 @@ bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 
 std::unique_ptr<Trainer> Trainer::begin(const RunOptions& options, const std::string& run_folder,
                                         block::Device& device) {
   validate(options);
+  expect_other_folder(run_folder, options.data);
   expect_no_checkpoint(run_folder);
   RunOptions kept = options;  // so that it can be resumed from another folder
   for (std::string& path : kept.data) {
@@ -143,7 +165,7 @@ void Trainer::start_from(const std::string& checkpoint, const RunState& state) {
 RunSummary Trainer::run(const std::atomic<bool>& stop) {
   make_folder(folder_);
   const checkpoint::RunLock lock(folder_);
-  if (saved_step_ < 0) expect_no_checkpoint(folder_);  // of another run, that began meanwhile
+  expect_latest_checkpoint(folder_, saved_step_);  // of another process, that ran meanwhile
   MetricsFile metrics(folder_ + "/metrics.jsonl", step_);
   if (step_ == 0) metrics.append(evaluate());
   const bool on_cpu = device_.name() == "cpu";

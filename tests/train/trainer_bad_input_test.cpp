@@ -50,6 +50,21 @@ TEST_F(BadRun, HasItsFolderToItself) {
   EXPECT_EQ(read_metrics(path("run/metrics.jsonl")).steps.size(), 12u);
 }
 
+TEST_F(BadRun, DoesNotGoOnWhereAnotherHas) {
+  run_to(*begin(), 4);
+  const auto first = resume(), second = resume();
+  first->run(never);
+  const std::string metrics = read_all(path("run/metrics.jsonl"));
+  expect_error([&] { second->run(never); }, {run_folder(), "step 4", "step 12", "--resume"});
+  EXPECT_EQ(read_all(path("run/metrics.jsonl")), metrics);
+}
+
+TEST_F(BadRun, IsNotInTheFolderOfItsData) {
+  options.data = {folder_.path()};
+  expect_error([&] { begin("."); }, {"out", "another folder", folder_.path().string()});
+  EXPECT_FALSE(fs::exists(path("metrics.jsonl")));
+}
+
 TEST_F(BadRun, IsNotResumedFromNothing) {
   expect_error([&] { resume("missing"); }, {"missing", "got none", "--out"});
   fs::create_directories(path("empty"));
