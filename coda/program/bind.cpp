@@ -40,15 +40,6 @@ void check_tensor(const std::string& operation, const PortView& port, const Tens
   }
 }
 
-void check_number(const std::string& operation, const PortView& port, double number) {
-  const double limit = port.dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
-  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
-  if (integer && !(number >= -limit && number < limit && number == std::floor(number))) {
-    fail_argument(operation, port.name, fmt::format("a number of type {}", dtype_name(port.dtype)),
-                  fmt::format("{}", number));
-  }
-}
-
 // Of what finishes a port from partials: "rstd.width", "rstd.epsilon".
 void check_parameter(const std::string& operation, const Argument& argument) {
   const auto number = static_cast<float>(argument.number);  // as it is used
@@ -62,6 +53,15 @@ void check_parameter(const std::string& operation, const Argument& argument) {
 }
 
 }  // namespace
+
+void check_number(const std::string& operation, const PortView& port, double number) {
+  const double limit = port.dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
+  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
+  if (integer && !(number >= -limit && number < limit && number == std::floor(number))) {
+    fail_argument(operation, port.name, fmt::format("a number of type {}", dtype_name(port.dtype)),
+                  fmt::format("{}", number));
+  }
+}
 
 const Argument* find_argument(std::span<const Argument> arguments, const std::string& name) {
   const auto found = std::ranges::find(arguments, name, &Argument::name);

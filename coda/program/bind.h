@@ -17,6 +17,8 @@ struct Argument {
 // right type.
 void check_arguments(const ProgramView& program, std::span<const std::string> parameters,
                      std::span<const Argument> arguments);
+// Throws coda::Error where a scalar of integers is given a number that is none.
+void check_number(const std::string& operation, const PortView& port, double number);
 const Argument* find_argument(std::span<const Argument> arguments, const std::string& name);
 
 namespace detail {

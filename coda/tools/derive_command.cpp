@@ -33,7 +33,7 @@ std::map<std::string, double> numbers_of(const std::vector<std::string>& texts) 
   return result;
 }
 
-void check_number(const PortView& port, double value) {
+void check_given(const PortView& port, double value) {
   if (port.choices > 0 && !(value >= 0 && value < port.choices && value == std::floor(value))) {
     throw Error(fmt::format("--number: {} expects a choice, a whole number from 0 to {}, got {}",
                             port.name, port.choices - 1, value));
@@ -41,6 +41,7 @@ void check_number(const PortView& port, double value) {
   if (!std::isfinite(value)) {
     throw Error(fmt::format("--number: {} expects a finite number, got {}", port.name, value));
   }
+  check_number("--number", port, value);
 }
 
 void derive_one(const catalogue::Operation& operation, const DeriveCommand& command) {
@@ -56,7 +57,7 @@ void derive_one(const catalogue::Operation& operation, const DeriveCommand& comm
       throw Error(fmt::format("{} has no scalar '{}'; it has the ports {}", operation.name, name,
                               port_list(variant.program)));
     }
-    check_number(*port, value);
+    check_given(*port, value);
   }
   const trace::Graph forward = variant.trace(instance);
   const trace::Derived derived = trace::derive(forward, command.options);

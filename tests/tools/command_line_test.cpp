@@ -79,6 +79,10 @@ TEST(CommandLine, DerivesForChoicesThatThereAre) {
                    {"activation", "from 0 to", choice});
   }
   expect_bad_use({"derive", "linear", "--number", "alpha=nan"}, {"alpha", "finite", "nan"});
+  for (const char* number : {"0.5", "1e30"}) {
+    expect_bad_use({"derive", "linear_cross_entropy", "--number", std::string("capped=") + number},
+                   {"capped", "type int32", number == std::string("0.5") ? "0.5" : "1e+30"});
+  }
 }
 
 TEST(CommandLine, ListsOperations) {
