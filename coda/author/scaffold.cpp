@@ -43,7 +43,6 @@ constexpr const char* kFormula =
 #pragma once
 #include <coda/reference/formula.h>
 
-
 inline coda::reference::Arrays @NAME@_formula(const coda::reference::Arrays& in,
                                              const coda::reference::Rounding& round) {
   using coda::reference::Array;
