@@ -38,6 +38,19 @@ def test_a_deep_copy_is_patched_and_its_own(family):
         assert fused_layers(family, calls.names) == fused
 
 
+def test_a_deep_copy_sees_a_forward_that_somebody_replaced():
+    model, inputs = coda.patch(tiny("llama")), batch()
+    trained(model, inputs)
+    twin = copy.deepcopy(model)
+    down = twin.model.layers[0].mlp.down_proj
+    forward = down.forward
+    down.forward = lambda x: 2 * forward(x)
+    with pytest.warns(UserWarning, match="the forward of down_proj was replaced"), Calls() as calls:
+        got = trained(twin, inputs)
+    assert fused_layers("llama", calls.names) == 1
+    assert not same(got, trained(model, inputs))
+
+
 def test_a_deep_copy_finds_attention_functions_that_come_later(monkeypatch):
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 

@@ -41,9 +41,9 @@ class Place:
         return layers._modules
 
 
-def may_hand_on(layer: Any, place: Place | None) -> bool:
+def may_hand_on(layer: Any, place: Place) -> bool:
     """Whether nothing stands between a layer and the next one, which runs fused."""
-    if place is None or not place.is_of(layer):
+    if not place.is_of(layer):
         return False
     following = place.next_layer()
     if following is None or not (_is_alone(layer) and _is_alone(following)):
@@ -51,6 +51,7 @@ def may_hand_on(layer: Any, place: Place | None) -> bool:
     return (
         # What backward makes again has to be what was there before.
         not (_is_checkpointed(layer) or _is_checkpointed(following))
+        and not _saves_otherwise()
         and not torch.is_inference_mode_enabled()  # whose tensors have no versions
         and following._coda_patch.unusual() is None
     )
@@ -85,6 +86,8 @@ def hand_on(hidden: Tensor, gamma: Tensor | None, made: NormInputs | None) -> Te
 
 def take(hidden: Tensor, gamma: Tensor) -> NormInputs | None:
     """What came with hidden states for the norm of weight γ, once: it shall not live as long."""
+    if torch.compiler.is_compiling():
+        return None
     handed = getattr(hidden, "_coda_norm_inputs", None)
     if handed is None:
         return None
@@ -92,27 +95,24 @@ def take(hidden: Tensor, gamma: Tensor) -> NormInputs | None:
     made_for, *states, made = handed
     same = made_for is gamma and all(map(_is_same, states, (_state(hidden), _state(gamma))))
     # Autocast may have changed in between, and a checkpoint's second forward gets nothing.
-    same = same and made[0].dtype == compute_type(hidden) and not _saves_otherwise()
-    return made if same else None
+    same = same and made[0].dtype == compute_type(hidden)
+    return made if same and not (_saves_otherwise() or _is_first_pass(hidden)) else None
 
 
 def _saves_otherwise() -> bool:
-    """Whether hooks take what is saved for backward, as torch.utils.checkpoint's do. Dynamo does
-    not know this function."""
-    if torch.compiler.is_compiling():
-        return False
+    """Whether hooks take what is saved for backward, as torch.utils.checkpoint's do."""
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
+def _is_first_pass(hidden: Tensor) -> bool:
+    """Of a reentrant checkpoint, whose second one has other tensors."""
+    return hidden.requires_grad and not torch.is_grad_enabled()
+
+
 def _state(tensor: Tensor) -> tuple[Any, ...]:
-    """It tells whether a tensor was changed, or its .data replaced. Dynamo knows nothing of this:
-    of what it compiles the model's own loop alone stands between two layers."""
-    if torch.compiler.is_compiling():
-        return ()
+    """It tells whether a tensor was changed, or its .data replaced."""
     return (tensor._version, tensor.untyped_storage())
 
 
 def _is_same(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-    if not before:
-        return True
-    return before[0] == after[0] and before[1]._cdata == after[1]._cdata
+    return bool(before[0] == after[0] and before[1]._cdata == after[1]._cdata)

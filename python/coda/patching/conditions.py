@@ -94,12 +94,13 @@ class Patched:
         return False
 
     def next_layer(self) -> Any:
-        """The layer that takes what this one makes for its first norm; None: there is none."""
-        return self.place.next_layer() if self.place is not None and self._hands_on() else None
-
-    @torch.compiler.assume_constant_result
-    def _hands_on(self) -> bool:
-        return may_hand_on(self.module, self.place)
+        """The layer that takes what this one makes for its first norm; None: there is none, or it
+        shall not. Dynamo does not know whether a tensor was changed on its way from layer to
+        layer."""
+        place = self.place
+        if place is None or torch.compiler.is_compiling() or not may_hand_on(self.module, place):
+            return None
+        return place.next_layer()
 
 
 @dataclass

@@ -130,6 +130,10 @@ class Watch:
         self.parts = parts
         self.stock: StockParts | None = None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
+        """A copied module's parts are others, whose states are in other places."""
+        return Watch(self.parts)
+
     def unusual(self, module: Any) -> str | None:
         """The first thing about the module's parts that is not as transformers made it."""
         if _has_any_global_hook():
