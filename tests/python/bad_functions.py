@@ -149,6 +149,11 @@ def reads_maximum(acc):
     return top, coda.store(out=coda.exp(acc - top))
 
 
+def exponential_of_maximum(acc):
+    top = coda.row_max(top=acc)
+    return top, coda.store(out=acc * coda.exp(top))
+
+
 def twice(acc):
     first = coda.store(out=acc)
     return first, coda.store(out=acc * 2.0)

@@ -47,6 +47,7 @@ BAD = [  # function, line within it, what the message says
     (bad.reads_output, 2, r"'out' is an output, which nothing reads"),
     (bad.stores_output, 2, r"'out' is an output, which nothing reads"),
     (bad.reads_maximum, 2, r"'top' is an output.*a second program takes it as an argument"),
+    (bad.exponential_of_maximum, 2, r"'top' is an output.*a second program takes it"),
     (bad.twice, 2, r"'out' is written twice, first in .*:\d+"),
     (bad.dropped, 1, r"'total' is an output that is not returned"),
     (bad.nothing, 0, r"returns nothing: return coda\.store"),

@@ -1,12 +1,13 @@
 """What an author's function does wrong, with the author's line."""
 
+import os
 import sys
 from pathlib import Path
 
 import torch
 
 # torch's functions call a value's __torch_function__ through Python of their own.
-NOT_THE_AUTHORS = (str(Path(__file__).parent), str(Path(torch.__file__).parent))
+NOT_THE_AUTHORS = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, torch.__file__))
 
 
 def author_line() -> str:

@@ -264,6 +264,8 @@ def as_value(trace: Trace, operand: Any, element: str) -> Value:
 def trace_of(*operands: Any) -> tuple[Trace, str]:
     """The trace that the operands belong to, and their element."""
     for operand in operands:
+        if isinstance(operand, Unreadable):
+            operand.refuse()
         if isinstance(operand, Value):
             return operand.trace, operand.element
     raise mistake("expected a value among the arguments, got numbers only: use math.* for them")
