@@ -65,8 +65,24 @@ for root in site.getsitepackages():
   export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder"
 done
 
+# A process for every operation and seed, many at a time: most of a case is its fp64 formula.
+check_operations() {
+  local seeds=4 logs
+  logs=$(mktemp -d)
+  local each=$(((${CASES:-1000} + seeds - 1) / seeds)) status=0 names
+  names=$("$coda" list | sed -n 's/^\([a-z_0-9]*\): .*/\1/p')
+  for seed in $(seq "$seeds"); do printf "%s $seed\n" $names; done |
+    xargs -P "$(nproc)" -L 1 sh -c '"$0" check "$3" --seed "$4" --backend cuda --cases "$1" \
+      >"$2/$3.$4" 2>&1' "$coda" "$each" "$logs" || status=$?
+  cat "$logs"/* >"$results/check.txt"
+  rm -r "$logs"
+  grep -h "coda check" "$results/check.txt" | head -n 20  # what failed
+  awk '/ passed, / { passed += $1; failed += $3 }
+    END { print passed " passed, " failed " failed" }' "$results/check.txt"
+  return $status
+}
 if wanted check; then
-  step "check" "$coda" check --backend cuda --cases "${CASES:-500}"
+  step "check" check_operations
   step "check a whole layer" "$coda" check --backend cuda --layer
   step "check whole models" "$coda" check --backend cuda --model
   step "check beyond 2^31 elements" "$coda" check --backend cuda --huge
@@ -144,17 +160,26 @@ else
 fi
 
 sanitize() {  # tool
-  local log=$results/$1.txt
-  timeout 300 compute-sanitizer --tool "$1" --error-exitcode 9 "$coda" check --backend cuda \
-    --cases "${SANITIZER_CASES:-6}" --seed 3 >"$log" 2>&1
-  local status=$?
-  tail -n 3 "$log"
+  timeout 500 compute-sanitizer --tool "$1" --error-exitcode 9 "$coda" check --backend cuda \
+    --cases "${SANITIZER_CASES:-6}" --seed 3 >"$results/$1.txt" 2>&1
+}
+sanitizers() {  # all of them at once
+  local tool tools="memcheck racecheck synccheck initcheck" status=0
+  local -A running
+  for tool in $tools; do
+    sanitize "$tool" &
+    running[$tool]=$!
+  done
+  for tool in $tools; do
+    wait "${running[$tool]}" || status=$?
+    echo "$tool: $(tail -n 1 "$results/$tool.txt")"
+  done
   return $status
 }
 if ! wanted sanitizers; then
   :
 elif command -v compute-sanitizer >/dev/null; then
-  for tool in memcheck racecheck synccheck initcheck; do step "$tool" sanitize "$tool"; done
+  step "sanitizers" sanitizers
 else
   echo "no compute-sanitizer here: left out"
 fi
