@@ -35,14 +35,13 @@ void launch_gpu(const plan::LaunchRequest& request, const void* target_pointer) 
   const cuda::Target& target = *static_cast<const cuda::Target*>(target_pointer);
   const auto& program = *static_cast<const typename K::Program*>(request.program);
   const kernel::Grid grid = plan::make_grid(*request.problem, K::kTile, K::kAccumulators,
-                                            kernel.active_clusters(target), request.slices);
+                                            kernel.active_clusters(target), request.slicing);
   auto arguments = plan::make_arguments<K>(
       program, *request.problem, *request.a, *request.b, grid,
       [](auto& map, const plan::MapRequest& asked) { encode_gpu_map(&map, asked); });
   std::span<uint32_t> counters;
-  if (K::kSplits && request.slices > 1) {
-    const plan::WorkspaceLayout layout =
-        plan::workspace_layout(plan::slice_space_of<K>(), grid.tiles, request.slices);
+  if (K::kSplits && request.slicing.slices > 1) {
+    const plan::WorkspaceLayout layout = plan::workspace_layout(plan::slice_space_of<K>(), grid);
     arguments.workspace = layout.at(request.workspace);
     counters = {arguments.workspace.counters, static_cast<size_t>(layout.counter_bytes / 4)};
   }

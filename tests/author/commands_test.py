@@ -83,6 +83,21 @@ def check_program(folder: Path) -> None:
     expect(result.stdout, "30 passed, 0 failed")
 
 
+def check_launches(folder: Path) -> None:
+    """The host's side of launches compiles, whether a GPU is there or not."""
+    result = subprocess.run(
+        [CODA, "check", "my_program/", "--backend", "cuda", "--variant", "bf16", "--cases", "1"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    said = f"{result.stdout}{result.stderr}"
+    parts = "1 passed, 0 failed", "no backend 'cuda'", "cudaError"
+    if not any(part in said for part in parts):
+        raise Failure(f"expected one of {parts}\ngot: {said}")
+
+
 def check_wrong_formula(folder: Path) -> None:
     """The line that a failure prints repeats it."""
     formula = folder / "my_program/my_program_formula.h"
@@ -237,6 +252,7 @@ def main() -> int:
         for check in (
             check_scaffold,
             check_program,
+            check_launches,
             check_wrong_formula,
             check_mistakes,
             check_missing_files,
