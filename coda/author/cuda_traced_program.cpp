@@ -30,22 +30,9 @@ class LaunchArguments {
   LaunchArguments(const BoundProgram& bound, const plan::LaunchRequest& request, int tile,
                   const kernel::Grid& grid) {
     const ArgumentLayout layout(bound.view());
-    const kernel::TileConfig config = kernel::kTileConfigs[tile];
-    const int accumulators = bound.view().accumulators;
-    const int lines_b =
-        config.columns / accumulators / (accumulators == 2 ? 1 : config.cluster_rows);
-    encode(0, lines_of(request.a->part[0][0], config.rows / config.cluster_columns));
-    for (int i = 0; i < accumulators; ++i) {
-      encode(static_cast<size_t>(1 + i) * kMaxSegments, lines_of(request.b->part[i][0], lines_b));
-    }
-    for (size_t i = 0; i < bound.view().ports.size(); ++i) {
-      const PortView& port = bound.view().ports[i];
-      const bool store = port.kind == PortKind::kStore;
-      if (!store && port.kind != PortKind::kPerElement) continue;
-      const TensorView& view = port.view[0];
-      encode(ArgumentLayout::kOperandMaps + i * kMaxSegments,
-             {view.data, view.dtype, view.columns, view.rows, view.ld * view.element_bytes,
-              config.sub_columns, store ? 16 : 64});
+    for (const PlacedMap& map : traced_maps(bound.view(), request, tile)) {
+      cuda::encode_tensor_map(*reinterpret_cast<CUtensorMap*>(bytes_ + map.place * kMap),
+                              map.request);
     }
     std::memcpy(bytes_ + layout.program, bound.data(), layout.grid - layout.program);
     std::memcpy(bytes_ + layout.grid, &grid, sizeof(grid));
@@ -54,14 +41,6 @@ class LaunchArguments {
   void* data() { return bytes_; }
 
  private:
-  static plan::MapRequest lines_of(const TensorView& view, int box_lines) {
-    return {view.data, view.dtype, view.columns, view.rows, view.ld * view.element_bytes,
-            64,        box_lines};
-  }
-  void encode(size_t place, const plan::MapRequest& request) {
-    cuda::encode_tensor_map(*reinterpret_cast<CUtensorMap*>(bytes_ + place * kMap), request);
-  }
-
   alignas(CUtensorMap) std::byte bytes_[kMostBytes] = {};
 };
 

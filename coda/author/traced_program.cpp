@@ -14,7 +14,8 @@ TracedProgram::TracedProgram(trace::Graph graph, DType operand)
   source_ = trace::print_cpp(graph_,
                              {.type = type, .head = trace::print_formula(graph_), .comments = {}});
   text_ = {.name = graph_.program.name,
-           .text = fmt::format("namespace coda::own {{\n{}}}", source_),
+           .text = fmt::format(
+               "#include \"coda/program/angle.h\"\nnamespace coda::own {{\n{}}}", source_),
            .type = "coda::own::" + type,
            .bytes = program_bytes(graph_.program)};
   for (const PortView& port : graph_.program.ports) {
