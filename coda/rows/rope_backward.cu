@@ -1,6 +1,7 @@
 #include <bit>
 #include <string>
 
+#include "coda/plan/per_device.h"
 #include "coda/rows/rope_backward.cuh"
 #include "coda/rows/rope_backward.h"
 
@@ -21,6 +22,23 @@ bool has_options(const RopeBackwardArguments& a) {
     if (s->bias || s->dbias || s->norm) return true;
   }
   return false;
+}
+
+// With as much shared memory as any head takes, on the current device: the limit is the function's,
+// and other threads launch it for heads of their own.
+template <class T, bool kOptions>
+auto kernel_of() {
+  static cuda::PerDevice<bool> allowed;
+  int device = 0;
+  cuda::check(cudaGetDevice(&device), "cudaGetDevice");
+  allowed.get(device, [] {
+    cuda::check(cudaFuncSetAttribute(rope_backward_kernel<T, kOptions>,
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(shared_bytes(kMostHeadDim))),
+                "cudaFuncSetAttribute");
+    return true;
+  });
+  return &rope_backward_kernel<T, kOptions>;
 }
 
 }  // namespace
@@ -68,13 +86,10 @@ void rope_backward(const row::RopeBackwardArguments& a, CUstream_st* stream) {
   p.chunks = (a.sums.rows + kWarps - 1) / kWarps;
   p.head_dim = static_cast<int>(a.head_dim);
   p.lanes = static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.head_dim / 16)));
-  const auto kernel =
-      has_options(a) ? rope_backward_kernel<T, true> : rope_backward_kernel<T, false>;
-  const size_t shared = shared_bytes(a.head_dim);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared)),
-        "cudaFuncSetAttribute");
-  launch(kernel, {blocks_for(program.name, parts_of(p.rows) * p.chunks), stream, kThreads, shared},
+  const auto kernel = has_options(a) ? kernel_of<T, true>() : kernel_of<T, false>();
+  launch(kernel,
+         {blocks_for(program.name, parts_of(p.rows) * p.chunks), stream, kThreads,
+          shared_bytes(a.head_dim)},
          p);
 }
 
