@@ -27,6 +27,10 @@ class CudaExecutor {
   void run(const row::CrossEntropyGradientArguments<bf16>& arguments) const {
     cuda::cross_entropy_gradient(arguments, target_.stream);
   }
+  void check_tensors(const ProgramView& program) const {
+    cuda::device_facts(target_.device);
+    cuda::check_device_memory(program, target_.device);
+  }
   // Where targets are, the host does not look: the loss of a bad one is NaN.
   static void check_targets(const int64_t*, int64_t, int64_t, int64_t) {}
 

@@ -1,5 +1,5 @@
-// cross_entropy.h for any executor. Executor: run(program, a, b), check_targets(problem), and the
-// row operations as run(arguments). Host only.
+// cross_entropy.h for any executor. Executor: run(program, a, b), check_tensors(all arguments),
+// check_targets(problem), and the row operations as run(arguments). Host only.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -28,7 +28,7 @@ class CrossEntropySteps {
       check_.output("logits", erase(logits), {M(), V()}, {dtype_of<T>});
     }
     check_workspace(check_, workspace, cross_entropy_bytes(M(), V()));
-    check_.finish();
+    executor_.check_tensors(check_.finish());
     WorkspaceParts parts(workspace);
     auto* sums = parts.template take<State>(sum_parts(V()), M());
     float* loss = row_losses(outputs, parts);
@@ -49,7 +49,7 @@ class CrossEntropySteps {
     check_gradients(check_, problem_, gradients, false);
     check_workspace(check_, workspace,
                     cross_entropy_with_gradients_bytes(M(), V(), chunk_rows, dtype_of<T>));
-    check_.finish();
+    executor_.check_tensors(check_.finish());
     const int64_t most = std::min(chunk_rows, M());
     WorkspaceParts parts(workspace);
     T* logits = parts.template take<T>(most, padded_line(V()));
@@ -75,7 +75,7 @@ class CrossEntropySteps {
     check_.replaceable_input("logits", erase(logits), {M(), V()}, {dtype_of<T>});
     check_.output("dz", erase(dz), {M(), V()}, {dtype_of<T>});
     check_workspace(check_, workspace, cross_entropy_backward_bytes());
-    check_.finish();
+    executor_.check_tensors(check_.finish());
     WorkspaceParts parts(workspace);
     float* scale = parts.template take<float>(1);
     make_scale(gradients, scale);
@@ -89,7 +89,7 @@ class CrossEntropySteps {
     check_.input("lse", vector_of(lse, M()), {1, M()}, {DType::kFp32});
     check_workspace(check_, workspace,
                     cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
-    check_.finish();
+    executor_.check_tensors(check_.finish());
     const int64_t most = std::min(chunk_columns, V());
     WorkspaceParts parts(workspace);
     T* memory = parts.template take<T>(M(), padded_line(most));

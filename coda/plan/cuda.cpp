@@ -5,6 +5,7 @@
 #include "coda/core/error.h"
 #include "coda/plan/per_device.h"
 #include "coda/plan/slices.h"
+#include "coda/program/check_view.h"
 
 namespace coda::cuda {
 namespace {
@@ -59,6 +60,19 @@ void check_operand(const std::string& program, const std::string& letter,
       check_device_memory(program, letter, view.data, device);
       check_lines(program, letter, view);
     }
+  }
+}
+
+// Columns and depth within the last tile, and behind it, are 32-bit numbers in kernels.
+void check_extents(const std::string& program, const Problem& problem) {
+  constexpr int64_t kMost = kMaxExtent - 511;
+  if (problem.N() > kMost) {
+    fail_argument(program, "B", fmt::format("at most {} rows in all on the GPU", kMost),
+                  fmt::format("{}", problem.N()));
+  }
+  if (problem.K() > kMost) {
+    fail_argument(program, "A", fmt::format("a contraction of at most {} in all on the GPU", kMost),
+                  fmt::format("{}", problem.K()));
   }
 }
 
@@ -117,6 +131,13 @@ void check_device_memory(const std::string& program, const std::string& argument
   }
 }
 
+void check_device_memory(const ProgramView& program, int device) {
+  for (const PortView& port : program.ports) {
+    if (port.view[0].empty()) continue;
+    check_device_memory(program.name, port.name, port.view[0].data, device);
+  }
+}
+
 const plan::Device& device_facts(int device) {
   static PerDevice<plan::Device> facts;
   return facts.get(device, [&] { return ask_device(device); });
@@ -125,6 +146,7 @@ const plan::Device& device_facts(int device) {
 void validate_device(const ProgramView& program, const Problem& problem, const OperandView& a,
                      const OperandView& b, int device) {
   device_facts(device);
+  check_extents(program.name, problem);
   check_operand(program.name, "A", a, device);
   check_operand(program.name, "B", b, device);
   for (const PortView& port : program.ports) {

@@ -50,6 +50,8 @@ std::span<const plan::KernelEntry> kernels_of();
 // Throws coda::Error unless the pointer is memory that kernels of the device reach.
 void check_device_memory(const std::string& program, const std::string& argument,
                          const void* pointer, int device);
+// The same for all tensors of a row operation.
+void check_device_memory(const ProgramView& program, int device);
 
 // Checks that only the GPU has: memory of that device; 16-byte base, pitch and segments of what TMA
 // moves.

@@ -18,10 +18,7 @@ inline void check_on_device(const ProgramView& program) {
   int device = 0;
   cuda::check(cudaGetDevice(&device), "cudaGetDevice");
   cuda::device_facts(device);
-  for (const PortView& port : program.ports) {
-    if (port.view[0].empty()) continue;
-    cuda::check_device_memory(program.name, port.name, port.view[0].data, device);
-  }
+  cuda::check_device_memory(program, device);
 }
 
 inline constexpr int64_t kWorkspaceAlignment = 256;
