@@ -31,6 +31,9 @@ Matrix<T> matrix(const char* argument, const coda_tensor* from, bool optional = 
   if (view.major != Major::kRow && !view.empty()) {
     fail_argument(kName, argument, "a row-major tensor", "a column-major one");
   }
+  if (view.data == nullptr && !view.empty()) {  // no wish to leave it out: a tensor was given
+    fail_argument(kName, argument, "data", "a null pointer");
+  }
   return {static_cast<T*>(const_cast<void*>(view.data)), view.rows, view.columns, view.ld};
 }
 
@@ -112,6 +115,9 @@ CrossEntropyGradients<T> gradients_of(const coda_cross_entropy& c) {
     result.dx_sum = matrix<float>("dx", c.dx, true);
   } else {
     result.dx = matrix<T>("dx", c.dx, true);
+  }
+  if (c.dots != nullptr && c.rstd == nullptr) {
+    fail_argument(kName, "dots", "none without rstd", "a tensor");
   }
   result.dots = matrix<float>("dots", c.dots, c.rstd == nullptr);
   return result;

@@ -11,10 +11,20 @@
 namespace coda::catalogue {
 namespace {
 
+constexpr size_t kLongestShown = 64;  // of a name in a message
+
+// Cut between two characters of UTF-8.
+std::string shortened(std::string_view name) {
+  if (name.size() <= kLongestShown) return std::string(name);
+  size_t end = kLongestShown;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return fmt::format("{}...", name.substr(0, end));
+}
+
 [[noreturn]] void fail_name(const std::string& what, std::string_view name,
                             const std::vector<std::string>& known) {
   std::string remedy = fmt::format("there are {}", fmt::join(known, ", "));
-  if (!known.empty()) {
+  if (!known.empty() && name.size() <= kLongestShown) {
     const auto nearest = std::ranges::min_element(known, {}, [&](const std::string& other) {
       return edit_distance(std::string(name), other);
     });
@@ -23,7 +33,7 @@ namespace {
       remedy = fmt::format("did you mean '{}'? {}", *nearest, remedy);
     }
   }
-  throw Error(fmt::format("no {} '{}'; {}", what, name, remedy));
+  throw Error(fmt::format("no {} '{}'; {}", what, shortened(name), remedy));
 }
 
 template <class Range, class Name>

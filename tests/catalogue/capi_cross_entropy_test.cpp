@@ -155,6 +155,9 @@ TEST_F(CApiCrossEntropy, Refuses) {
   refused([](auto& c) { c.dx = c.dweight; }, {"'dx'"});
   refused([](auto& c) { c.dx = c.dweight = nullptr; }, {"'dweight'", "neither"});
   refused([](auto& c) { c.dloss = c.lse; }, {"'dloss'", "[1, 1]"});
+  const coda_tensor nowhere{nullptr, CODA_FP32, 1, 1, 1, 0};
+  refused([&](auto& c) { c.dloss = &nowhere; }, {"'dloss'", "data", "a null pointer"});
+  refused([](auto& c) { c.dots = c.lse; }, {"'dots'", "none without rstd"});
   refused([](auto& c) { c.size = UINT64_MAX; }, {"'size'", "sizeof(coda_cross_entropy)"});
   refused([](auto&) {}, {"chunk"}, 0);
   refused([](auto&) {}, {"chunk"}, -3);
@@ -165,6 +168,23 @@ TEST_F(CApiCrossEntropy, Refuses) {
   EXPECT_EQ(coda_cross_entropy_workspace_bytes(&call, nullptr), CODA_BAD_ARGUMENT);
   target[3] = kVocabulary;
   expect_refused(run(CODA_CROSS_ENTROPY_WITH_GRADIENTS, 8), {"target", "150"});
+}
+
+TEST_F(CApiCrossEntropy, RefusesLogitsThatLieNowhere) {
+  coda_tensor nowhere = logits_tensor;
+  nowhere.data = nullptr;
+  call.logits = &nowhere;
+  expect_refused(run(CODA_CROSS_ENTROPY_LOSS), {"'logits'", "data", "a null pointer"});
+  EXPECT_TRUE(std::isnan(loss[0]));
+}
+
+TEST_F(CApiCrossEntropy, TakesNoWorkspaceWhereNoneIsNeeded) {
+  for (coda_tensor* tensor : {&x_tensor, &dx_tensor}) tensor->rows = 0;
+  for (coda_tensor* tensor : {&target_tensor, &lse_tensor}) tensor->columns = 0;
+  int64_t bytes = -1;
+  ASSERT_EQ(coda_cross_entropy_workspace_bytes(&call, &bytes), CODA_OK) << coda_last_error();
+  ASSERT_EQ(bytes, 0);
+  EXPECT_EQ(coda_run_cross_entropy(&call, nullptr), CODA_OK) << coda_last_error();
 }
 
 TEST_F(CApiCrossEntropy, RefusesWhatFinishesTheFactor) {
