@@ -3,6 +3,8 @@
 // Few rows of A are multiplied by B where it stands: packing it would take longer.
 // A value's additions are ordered by the contraction blocks alone, so tile shape and thread count
 // do not change it.
+#include <omp.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -40,18 +42,28 @@ struct Workspace {
   float *accumulator, *scratch;
 };
 
-Workspace make_workspace(const Job& job) {
-  const int64_t depth = kBlockUnits;
-  const int64_t sizes[] = {round_up(kPackedRows * depth, 16),
-                           round_up(job.b.accumulators * job.packed_columns * depth, 16),
-                           round_up(job.tile_floats, 16),
-                           job.program.scratch_per_row * job.schedule.tile_rows +
-                               job.program.scratch_per_column * job.ld};
-  auto* memory = static_cast<uint32_t*>(
-      thread_workspace(static_cast<size_t>(sizes[0] + sizes[1] + sizes[2] + sizes[3]) * 4));
-  return {memory, memory + sizes[0], reinterpret_cast<float*>(memory + sizes[0] + sizes[1]),
-          reinterpret_cast<float*>(memory + sizes[0] + sizes[1] + sizes[2])};
-}
+// The workspaces of a parallel region's threads, made before it.
+class Workspaces {
+ public:
+  Workspaces(const Job& job, int threads)
+      : a_(round_up(kPackedRows * kBlockUnits, 16)),
+        b_(round_up(job.b.accumulators * job.packed_columns * kBlockUnits, 16)),
+        tile_(round_up(job.tile_floats, 16)) {
+    const int64_t scratch = job.program.scratch_per_row * job.schedule.tile_rows +
+                            job.program.scratch_per_column * job.ld;
+    memory_ = team_workspace(threads, static_cast<size_t>(a_ + b_ + tile_ + scratch) * 4);
+  }
+
+  Workspace mine() const {
+    auto* const a = static_cast<uint32_t*>(memory_.of(omp_get_thread_num()));
+    auto* const tile = reinterpret_cast<float*>(a + a_ + b_);
+    return {a, a + a_, tile, tile + tile_};
+  }
+
+ private:
+  int64_t a_, b_, tile_;  // words
+  TeamWorkspace memory_{};
+};
 
 // A tile as a program sees it.
 TileRun tile_run(const Job& job, const Workspace& work, const Tile& tile,
@@ -155,9 +167,10 @@ void multiply_tile(const Job& job, const Workspace& work, const Tile& tile, int6
 
 void run_tiles(const Job& job, int threads) {
   const int64_t tiles = job.schedule.tile_count();
+  const Workspaces workspaces(job, threads);
 #pragma omp parallel num_threads(threads)
   {
-    const Workspace work = make_workspace(job);
+    const Workspace work = workspaces.mine();
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < tiles; ++i) {
       multiply_tile(job, work, job.schedule.tile(i), 0, job.schedule.blocks, true,
@@ -172,9 +185,10 @@ void run_split(const Job& job, int threads) {
   const int64_t tiles = schedule.tile_count(), slices = schedule.slices;
   const std::unique_ptr<float[]> partial(
       new float[static_cast<size_t>(tiles * slices * job.tile_floats)]);
+  const Workspaces workspaces(job, threads);
 #pragma omp parallel num_threads(threads)
   {
-    const Workspace work = make_workspace(job);
+    const Workspace work = workspaces.mine();
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < tiles * slices; ++i) {
       const int64_t slice = i % slices;

@@ -5,8 +5,8 @@ namespace coda::cpu {
 
 inline constexpr int kMaxThreads = 1024;  // that may be asked for
 
-// asked: 0 is OpenMP's default. One in a process that was forked after an operation had run: gcc's
-// OpenMP would wait there for threads that only its parent has. Throws coda::Error naming the
+// asked: 0 is OpenMP's default. One in a process that was forked from one with several threads:
+// gcc's OpenMP would wait there for those that only its parent has. Throws coda::Error naming the
 // operation.
 int thread_count(const char* operation, int asked);
 

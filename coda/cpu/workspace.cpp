@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -26,17 +27,21 @@ void* allocate(size_t bytes) {
 
 }  // namespace
 
-void* thread_workspace(size_t bytes) {
-  thread_local std::unique_ptr<void, Free> memory;
-  thread_local size_t held = 0;
-  if (held < bytes) {
+TeamWorkspace team_workspace(int threads, size_t bytes) {
+  thread_local std::unique_ptr<std::byte, Free> memory;
+  thread_local int held_threads = 0;
+  thread_local size_t held = 0;  // for each
+  if (held < bytes || held_threads < threads) {
+    const int all = std::max(held_threads, threads);
+    const size_t pages = (std::max(held, bytes) + kPage - 1) / kPage * kPage;
     memory.reset();
+    held_threads = 0;
     held = 0;
-    const size_t pages = (bytes + kPage - 1) / kPage * kPage;
-    memory.reset(allocate(pages));
+    memory.reset(static_cast<std::byte*>(allocate(static_cast<size_t>(all) * pages)));
+    held_threads = all;
     held = pages;
   }
-  return memory.get();
+  return {memory.get(), held};
 }
 
 }  // namespace coda::cpu

@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "coda/cpu/run.h"
+#include "coda/rows/thread_room.h"
 #include "coda/rows/threads.h"
 
 namespace coda::row {
@@ -20,10 +20,10 @@ float row_factor(const CrossEntropyGradientArguments<T>& a, int64_t m) {
   return a.rstd.finish.finish(sum);
 }
 
-// slopes: of the soft cap, where there is one.
+// values, slopes: room for a row; slopes are those of the soft cap, where there is one.
 template <class T>
-void gradient_of_row(const CrossEntropyGradientArguments<T>& a, int64_t m,
-                     std::vector<float>& values, std::vector<float>& slopes) {
+void gradient_of_row(const CrossEntropyGradientArguments<T>& a, int64_t m, float* values,
+                     float* slopes) {
   const int64_t V = a.logits.columns;
   const float cap = a.soft_cap, elsewhere = a.smoothing / static_cast<float>(V);
   const T* z = a.logits.data + m * a.logits.ld;
@@ -38,22 +38,22 @@ void gradient_of_row(const CrossEntropyGradientArguments<T>& a, int64_t m,
     float x = to_float(z[v]);
     if (cap > 0) {
       const float t = std::tanh(x / cap);
-      slopes[static_cast<size_t>(v)] = 1 - t * t;
+      slopes[v] = 1 - t * t;
       x = cap * t;
     }
-    values[static_cast<size_t>(v)] = x;
+    values[v] = x;
     top = x > top ? x : top;
   }
   double sum = 0;
-  for (float& value : values) sum += value = std::exp(value - top);
+  for (int64_t v = 0; v < V; ++v) sum += values[v] = std::exp(values[v] - top);
   const float plus = (1 + 2 * a.z_loss * a.lse[m]) / static_cast<float>(sum);
   const float factor = (a.dloss != nullptr ? a.dloss[m] : 1.0f) * *a.scale;
   const float r = row_factor(a, m);
   double dot = 0;
   for (int64_t v = 0; v < V; ++v) {
     const float on_target = v == a.target[m] ? 1 - a.smoothing : 0;
-    float dz = (values[static_cast<size_t>(v)] * plus - elsewhere - on_target) * factor;
-    if (cap > 0) dz *= slopes[static_cast<size_t>(v)];
+    float dz = (values[v] * plus - elsewhere - on_target) * factor;
+    if (cap > 0) dz *= slopes[v];
     dot += to_float(z[v]) * dz;
     out[v] = from_float<T>(dz * r);
   }
@@ -69,12 +69,11 @@ template <class T>
 void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
                             const Options& options) {
   const int threads = row::thread_count("linear_cross_entropy_backward", options.threads);
-#pragma omp parallel num_threads(threads)
-  {
-    std::vector<float> values(static_cast<size_t>(a.logits.columns));
-    std::vector<float> slopes(a.soft_cap > 0 ? values.size() : 0);
-#pragma omp for schedule(static)
-    for (int64_t m = 0; m < a.logits.rows; ++m) row::gradient_of_row(a, m, values, slopes);
+  const int64_t V = a.logits.columns;
+  const row::ThreadRoom room(threads, a.soft_cap > 0 ? 2 * V : V);
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t m = 0; m < a.logits.rows; ++m) {
+    row::gradient_of_row(a, m, room.mine(), room.mine() + V);
   }
 }
 

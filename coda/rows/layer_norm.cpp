@@ -1,8 +1,7 @@
 #include "coda/rows/layer_norm.h"
 
-#include <vector>
-
 #include "coda/rows/moments_row.h"
+#include "coda/rows/thread_room.h"
 #include "coda/rows/threads.h"
 
 namespace coda::row {
@@ -13,10 +12,10 @@ constexpr const char* kName = "layer_norm";
 template <class X, class T>
 void normalise(const LayerNormArguments& a, int threads) {
   const T *const gamma = data_of<const T>(a.gamma), *const beta = data_of<const T>(a.beta);
+  const ThreadRoom room(threads, a.x.columns);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> row(static_cast<size_t>(a.x.columns));
-    float* const x = row.data();
+    float* const x = room.mine();
 #pragma omp for schedule(static)
     for (int64_t m = 0; m < a.x.rows; ++m) {
       read_row<X>(a.x, m, x);

@@ -1,9 +1,9 @@
 #include "coda/rows/layer_norm_backward.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "coda/rows/moments_row.h"
+#include "coda/rows/thread_room.h"
 #include "coda/rows/threads.h"
 
 namespace coda::row {
@@ -14,8 +14,10 @@ constexpr const char* kName = "layer_norm_backward";
 template <class T, class Stream>
 class Backward {
  public:
-  explicit Backward(const LayerNormBackwardArguments& arguments)
-      : a_(arguments), h_(arguments.x.columns), room_(static_cast<size_t>(3 * h_)) {}
+  static constexpr int64_t kRows = 3;  // of floats, that it has room for
+
+  Backward(const LayerNormBackwardArguments& arguments, float* room)
+      : a_(arguments), h_(arguments.x.columns), room_(room) {}
 
   // The 64 rows of a partial.
   void run_part(int64_t part) {
@@ -34,7 +36,7 @@ class Backward {
   }
 
   void run_row(int64_t part, int64_t m) {
-    float *const unit = room_.data(), *const dy = unit + h_, *const g = dy + h_;
+    float *const unit = room_, *const dy = unit + h_, *const g = dy + h_;
     const T* const gamma = data_of<const T>(a_.gamma);
     read_row<Stream>(a_.x, m, unit);
     read_row<T>(a_.dy, m, dy);
@@ -66,14 +68,15 @@ class Backward {
 
   const LayerNormBackwardArguments& a_;
   int64_t h_;
-  std::vector<float> room_;
+  float* room_;
 };
 
 template <class T, class Stream>
 void run(const LayerNormBackwardArguments& a, int threads) {
+  const ThreadRoom room(threads, Backward<T, Stream>::kRows * a.x.columns);
 #pragma omp parallel num_threads(threads)
   {
-    Backward<T, Stream> backward(a);
+    Backward<T, Stream> backward(a, room.mine());
 #pragma omp for schedule(static)
     for (int64_t part = 0; part < parts_of(a.x.rows); ++part) backward.run_part(part);
   }

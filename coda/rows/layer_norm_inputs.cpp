@@ -1,8 +1,7 @@
 #include "coda/rows/layer_norm_inputs.h"
 
-#include <vector>
-
 #include "coda/rows/moments_row.h"
+#include "coda/rows/thread_room.h"
 #include "coda/rows/threads.h"
 
 namespace coda::row {
@@ -13,16 +12,17 @@ constexpr const char* kName = "layer_norm_inputs";
 template <class X, class T>
 void read_rows(const LayerNormInputsArguments& a, int threads) {
   const T* const gamma = data_of<const T>(a.gamma);
+  const ThreadRoom room(threads, a.x.columns);
 #pragma omp parallel num_threads(threads)
   {
-    std::vector<float> x(static_cast<size_t>(a.x.columns));
+    float* const x = room.mine();
 #pragma omp for schedule(static)
     for (int64_t m = 0; m < a.x.rows; ++m) {
-      read_row<X>(a.x, m, x.data());
-      write_moments(a.moments, m, x.data(), a.x.columns);
+      read_row<X>(a.x, m, x);
+      write_moments(a.moments, m, x, a.x.columns);
       T* const scaled = data_of<T>(a.scaled) + m * a.scaled.ld;
       for (int64_t j = 0; j < a.x.columns; ++j) {
-        scaled[j] = from_float<T>(x[static_cast<size_t>(j)] * to_float(gamma[j]));
+        scaled[j] = from_float<T>(x[j] * to_float(gamma[j]));
       }
     }
   }

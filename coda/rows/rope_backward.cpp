@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "coda/core/error.h"
 #include "coda/rows/lane_sum.h"
+#include "coda/rows/thread_room.h"
 #include "coda/rows/threads.h"
 #include "coda/rows/widest.h"
 
@@ -158,11 +158,11 @@ void run(const RopeBackwardArguments& a, int threads) {
   check_positions<Position>(a);
   const Segment<T> segments[] = {{a.q, a, true}, {a.k, a, true}, {a.v, a, false}};
   const int64_t M = a.q.dy.rows, half = a.head_dim / 2;
+  const ThreadRoom room(threads, 4 * half);
   // 64 rows at a time, those of a partial.
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t part = 0; part < parts_of(M); ++part) {
-    std::vector<float> room(static_cast<size_t>(4 * half));
-    float *const cosines = room.data(), *const sines = cosines + half, *const dn = sines + half;
+    float *const cosines = room.mine(), *const sines = cosines + half, *const dn = sines + half;
     for (const auto& segment : segments) segment.begin_part(part);
     for (int64_t m = part * kPartialWidth; m < std::min(M, (part + 1) * kPartialWidth); ++m) {
       fill_rotation<Position>(a, m, cosines, sines);

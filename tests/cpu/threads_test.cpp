@@ -1,16 +1,29 @@
 // Same bits for every number of threads on data where the order of additions shows, and the error
 // of a sum of K products.
+#include "coda/cpu/threads.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 
 #include "tests/cpu/every_way.h"
 #include "tests/cpu/programs.h"
 
 namespace coda::cpu {
 namespace {
+
+// The first test here: nothing has made threads yet.
+TEST(AForkedProcess, HasAsManyThreadsWhereItsParentHadOne) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(thread_count("test", 2));
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+}
 
 using Shape = std::array<int64_t, 3>;  // M, N, K
 
@@ -131,23 +144,31 @@ TEST(ThreadsTest, RerunsGiveTheSameBits) {
   }
 }
 
-// gcc's OpenMP would wait for threads that the child does not have.
+// gcc's OpenMP would wait for threads that the child does not have, whoever made them.
 TEST(ThreadsTest, RunsInAForkedProcess) {
   const Tensor<float> a = random_tensor<float>(300, 60, 1), b = random_tensor<float>(290, 60, 2);
+  const auto in_child = [&](const Tensor<float>* expected) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60);
+      Tensor<float> out(300, 290);
+      run(Product<float>{.out = out.view()}, Operand(a.view()), Operand(b.view()), {.threads = 2});
+      _exit(expected == nullptr || out.same_bits(*expected) ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  };
+  std::atomic<int> seen{0};
+#pragma omp parallel num_threads(2)
+  ++seen;
+  ASSERT_EQ(seen, 2);
+  in_child(nullptr);
   Tensor<float> first(300, 290);
   run(Product<float>{.out = first.view()}, Operand(a.view()), Operand(b.view()), {.threads = 2});
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(60);
-    Tensor<float> out(300, 290);
-    run(Product<float>{.out = out.view()}, Operand(a.view()), Operand(b.view()), {.threads = 2});
-    _exit(out.same_bits(first) ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  in_child(&first);
 }
 
 }  // namespace
