@@ -1,4 +1,4 @@
-// Memory for packed panels and accumulator tiles: a buffer for each thread of a parallel region, all
+// Memory for packed panels and accumulator tiles: a buffer for each thread of a parallel region,
 // kept between runs by the thread that begins it, as large as a tile needs and no larger.
 #pragma once
 #include <cstddef>
