@@ -7,83 +7,33 @@ from typing import Any
 
 import pytest
 import torch
+from operator_calls import (
+    OPS,
+    D,
+    K,
+    M,
+    N,
+    activated,
+    adamw,
+    embedding,
+    embedding_backward,
+    input_grad,
+    layer_norm_backward,
+    linear,
+    norm_backward,
+    ones,
+    residual_norm,
+    rope,
+    rope_backward,
+    square_sums,
+    swiglu,
+    swiglu_backward,
+    weight_grad,
+)
 from torch import Tensor
 
+from coda.operators import linear as linear_module
 from coda.operators import registration
-
-OPS = torch.ops.coda
-M, K, N, D = 5, 64, 32, 16
-
-
-def ones(*shape: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> Tensor:
-    return torch.ones(shape, dtype=dtype, device=device)
-
-
-def linear(**changed: Any) -> Any:
-    return OPS.linear(**{"x": ones(M, K), "weight": ones(N, K)} | changed)
-
-
-def residual_norm(**changed: Any) -> Any:
-    given = {"x": ones(M, K), "weight": ones(N, K), "residual": ones(M, N), "gamma": ones(N)}
-    return OPS.linear_residual_norm(**given | changed)
-
-
-def swiglu(**changed: Any) -> Any:
-    given = {"x": ones(M, K), "gate_weight": ones(N, K), "up_weight": ones(N, K)}
-    return OPS.linear_swiglu(**given | changed)
-
-
-def swiglu_backward(**changed: Any) -> Any:
-    given = {"dy": ones(M, K), "down_weight": ones(K, N), "gate": ones(M, N), "up": ones(M, N)}
-    return OPS.linear_swiglu_backward(**given | changed)
-
-
-def rope(**changed: Any) -> Any:
-    weights = {f"{name}_weight": ones(2 * D, K) for name in "qkv"}
-    given = {"x": ones(M, K), "head_dim": D, "positions": torch.arange(M), "inv_freq": ones(D // 2)}
-    return OPS.linear_rope(**given | weights | changed)
-
-
-def rope_backward(**changed: Any) -> Any:
-    given = {name: ones(M, 2 * D) for name in ("dq", "dk", "dv", "q", "k", "v")}
-    more = {"head_dim": D, "positions": torch.arange(M), "squares": ones(1, M), "epsilon": 1e-5,
-            "width": K, "inv_freq": ones(D // 2)}  # fmt: skip
-    return OPS.rope_backward(**given | more | changed)
-
-
-def norm_backward(**changed: Any) -> Any:
-    given = {"dz": [ones(M, N)], "weights": [ones(N, K)], "x": ones(M, K), "squares": ones(1, M),
-             "epsilon": 1e-5, "dots": ones(1, M), "gamma": ones(K)}  # fmt: skip
-    return OPS.linear_norm_backward(**given | changed)
-
-
-def weight_grad(**changed: Any) -> Any:
-    return OPS.linear_weight_grad(**{"dz": [ones(M, N)], "x": ones(M, K)} | changed)
-
-
-def input_grad(**changed: Any) -> Any:
-    return OPS.linear_input_grad(**{"dz": [ones(M, N)], "weights": [ones(N, K)]} | changed)
-
-
-def activated(**changed: Any) -> Any:
-    return OPS.linear_activation(**{"x": ones(M, K), "weight": ones(N, K)} | changed)
-
-
-def layer_norm_backward(**changed: Any) -> Any:
-    given = {"dz": [ones(M, N)], "weights": [ones(N, K)], "x": ones(M, K), "epsilon": 1e-5,
-             "moments": ones(1, 2 * M), "dots": ones(1, M), "shifts": ones(1, M),
-             "gamma": ones(K), "beta": ones(K)}  # fmt: skip
-    return OPS.linear_layer_norm_backward(**given | changed)
-
-
-def embedding(**changed: Any) -> Any:
-    given = {"table": ones(7, K), "tokens": torch.arange(M), "gamma": ones(K)}
-    return OPS.embedding_norm(**given | changed)
-
-
-def adamw(**changed: Any) -> Any:
-    state = {name: ones(8, K) for name in ("master", "m", "v", "gradient")}
-    return OPS.adamw(**state | {"rates": ones(3)} | changed)
 
 
 @dataclass
@@ -107,7 +57,7 @@ CASES = [
     Bad(linear, {"x": ones(M, K, dtype=FP64)}, TypeError, r"x: expected bfloat16.*\.to\(dtype\)"),
     Bad(linear, {"weight": ones(N, K, dtype=FP64)}, TypeError, r"weight: expected .*\.to\(dtype\)"),
     Bad(linear, {"weight": ones(N, K, dtype=BF16)}, ValueError,
-        r"weight: expected .*fp32 as in A, got bf16"),
+        r"weight: expected .*fp32 as in x, got bf16"),
     Bad(linear, {"x": ones(M, K, dtype=torch.bool)}, TypeError, r"x: .*\.to\(dtype\)"),
     Bad(linear, {"x": ones(M, K, dtype=torch.complex64)}, TypeError, r"x: .*\.to\(dtype\)"),
     Bad(linear, {"x": torch.ones(M, K).to(torch.float8_e4m3fn)}, TypeError, r"x: .*\.to\(dtype\)"),
@@ -128,6 +78,15 @@ CASES = [
     Bad(rope, {"inv_freq": ones(D // 2, dtype=BF16)}, ValueError, r"inv_freq: expected .*fp32"),
     Bad(embedding, {"tokens": torch.arange(M).float()}, ValueError, r"tokens: expected .*int64"),
     Bad(embedding, {"tokens": torch.arange(M, dtype=torch.int32)}, ValueError, r"fp32-int32"),
+    Bad(embedding, {"dtype": INT}, TypeError, r": dtype: expected bfloat16.*got torch.int64"),
+    Bad(embedding_backward, {"tokens": ones(M)}, ValueError,
+        r"tokens: expected elements of type int64, got fp32"),
+    Bad(embedding_backward, {"tokens": ones(M), "dx": ones(M, K, dtype=torch.float16)}, ValueError,
+        r"tokens: expected elements of type int32, got fp32"),
+    Bad(embedding_backward, {"tokens": ones(M, dtype=torch.bool)}, TypeError, r"tokens: expected"),
+    Bad(embedding_backward, {"tokens": ones(M, dtype=torch.complex64)}, TypeError,
+        r"tokens: expected"),
+    Bad(embedding_backward, {"dtype": INT}, TypeError, r": dtype: expected bfloat16"),
     Bad(adamw, {"m": ones(8, K, dtype=BF16)}, ValueError, r"m: expected .*fp32"),
     Bad(swiglu_backward, {"dy": ones(M, K, dtype=torch.float16)}, ValueError, r"fp16"),
     # shapes
@@ -135,11 +94,15 @@ CASES = [
     Bad(linear, {"x": ones(K)}, ValueError, r"x: expected \[rows, columns\], got 1 .*reshape"),
     Bad(linear, {"x": torch.tensor(1.0)}, ValueError, r"x: expected \[rows, columns\].*reshape"),
     Bad(linear, {"weight": ones(N, K + 1)}, ValueError,
-        r"weight: expected a contraction of 64 as in A, got 65"),
+        r"weight: expected a contraction of 64 as in x, got 65"),
     Bad(linear, {"bias": ones(N + 1)}, ValueError, r"bias: expected .*32.*got .*33"),
     Bad(linear, {"bias": ones(1)}, ValueError, r"bias: expected .*32"),
     Bad(linear, {"c": ones(M, N + 1)}, ValueError, r"c: expected .*\[5, 32\].*got .*\[5, 33\]"),
     Bad(linear, {"squares": ones(1, M + 1), "width": K}, ValueError, r"squares: expected .*5"),
+    Bad(linear, {"squares": ones(M), "width": K}, ValueError,
+        r"squares: expected \[parts, M\], got \[5\]: use \.reshape\(parts, -1\)"),
+    Bad(linear, {"bias": ones(1, N)}, ValueError,
+        r"bias: expected \[N\], got \[1, 32\]: use \.reshape\(-1\)"),
     Bad(linear, {"squares": ones(1, M)}, ValueError, r"width: expected .*got 0: pass width"),
     Bad(linear, {"squares": ones(1, M), "width": -3}, ValueError, r"width: expected .*got -3"),
     Bad(residual_norm, {"residual": ones(M + 1, N)}, ValueError, r"residual: expected .*\[5, 32\]"),
@@ -148,7 +111,7 @@ CASES = [
     Bad(swiglu, {"activation": "swish"}, ValueError, r"activation: expected one of silu, gelu"),
     Bad(swiglu_backward, {"activation": ""}, ValueError, r"activation: expected one of silu"),
     Bad(swiglu_backward, {"up": ones(M, N + 1)}, ValueError, r"up: expected .*\[5, 32\]"),
-    Bad(rope, {"head_dim": D + 1}, ValueError, r"q_weight/k_weight/v_weight: expected .*head"),
+    Bad(rope, {"head_dim": D + 1}, ValueError, r"head_dim: expected an even number.*got 17"),
     Bad(rope, {"head_dim": 0}, ValueError, r"head_dim: expected .*got 0"),
     Bad(rope, {"k_weight": ones(2 * D, K - 1)}, ValueError, r": k_weight: expected .*64.*got 63"),
     Bad(rope, {"v_weight": ones(2 * D, K, dtype=BF16)}, ValueError, r": v_weight: expected .*fp32"),
@@ -160,7 +123,11 @@ CASES = [
     Bad(rope, {"inv_freq": ones(D)}, ValueError, r"inv_freq: expected .*8"),
     Bad(rope, {"inv_freq": None}, ValueError, r"cos, sin, inv_freq: expected .*got neither"),
     Bad(rope, {"cos": ones(M, D // 2), "sin": ones(M, D // 2)}, ValueError, r"got both"),
-    Bad(rope, {"inv_freq": None, "cos": ones(M, D // 2)}, TypeError, r"cos/sin: expected a tensor"),
+    Bad(rope, {"inv_freq": None, "cos": ones(M, D // 2)}, ValueError,
+        r"cos, sin: expected both or neither, got cos"),
+    Bad(rope, {"sin": ones(M, D // 2)}, ValueError, r"cos, sin: expected both .*got sin"),
+    Bad(rope, {"q_norm": ones(D), "k_norm": ones(D), "norm_epsilon": -1.0}, ValueError,
+        r"norm_epsilon: expected a number, 0 or more, got -1"),
     Bad(rope, {"q_bias": ones(2 * D)}, TypeError, r"q_bias/k_bias/v_bias: expected a tensor"),
     Bad(rope, {"q_norm": ones(D)}, ValueError, r"k_norm: expected .*missing"),
     Bad(rope_backward, {"k": ones(M, D)}, ValueError, r"dk|k: expected"),
@@ -183,12 +150,20 @@ CASES = [
     Bad(layer_norm_backward, {"moments": ones(1, M + 1)}, ValueError, r"moments: expected"),
     Bad(layer_norm_backward, {"weights": [ones(N, K + 1)]}, ValueError, r"x: expected \[5, 65\]"),
     Bad(input_grad, {"weights": [ones(N + 1, K)]}, ValueError,
-        r"^coda::linear_input_grad: weights: expected a contraction of 32 as in A, got 33"),
+        r"^coda::linear_input_grad: weights: expected a contraction of 32 as in dz, got 33"),
     Bad(input_grad, {"weights": []}, ValueError, r"weights: expected 1 to 4 tensors"),
     Bad(input_grad, {"dz": [ones(M, N, dtype=BF16)]}, ValueError,
-        r"^coda::linear_input_grad: weights: expected .*bf16 as in A, got fp32"),
+        r"^coda::linear_input_grad: weights: expected .*bf16 as in dz, got fp32"),
     Bad(embedding, {"tokens": torch.full((M,), 7)}, ValueError, r"tokens.*7"),
     Bad(embedding, {"tokens": torch.full((M,), -1)}, ValueError, r"tokens.*-1"),
+    Bad(embedding, {"tokens": torch.tensor(3)}, ValueError, r"tokens: expected \[M\], got \[\]"),
+    Bad(embedding_backward, {"tokens": torch.full((M,), 2**32 + 1)}, ValueError,
+        r"tokens: expected .*from 0 to 6.*got 4294967297 at 0"),
+    Bad(embedding_backward,
+        {"tokens": torch.full((M,), 2**32 + 1), "dx": ones(M, K, dtype=torch.float16)}, ValueError,
+        r"tokens: expected .*from 0 to 6.*got 4294967297 at 0"),
+    Bad(embedding_backward, {"rows": 0}, ValueError, r": rows: expected at least one row"),
+    Bad(square_sums, {"x": ones(K)}, ValueError, r"x: expected \[N, K\], got \[64\]"),
     Bad(adamw, {"rates": ones(2)}, ValueError, r"rates: expected .*3"),
     Bad(adamw, {"gradient": ones(8, K + 1)}, ValueError, r"gradient: expected .*64"),
     # kinds of tensors
@@ -230,8 +205,24 @@ def test_gradients_of_tables_are_refused() -> None:
 
 
 def test_head_norms_without_what_their_gradient_needs() -> None:
-    with pytest.raises(ValueError, match="keep: expected True where gradients are needed"):
+    says = "^coda::linear_rope: keep: expected True where gradients are needed"
+    with pytest.raises(ValueError, match=says):
         rope(x=ones(M, K).requires_grad_(), q_norm=ones(D), k_norm=ones(D), keep=False)
+
+
+def test_ports_that_pytorch_adds() -> None:
+    """On a GPU, where no kernel has several of bias, squares and c."""
+    out, given = ones(M, N), {"bias": ones(N), "squares": ones(2, M), "c": ones(M, N)}
+    linear_module.check_ports(out, **given)
+    for name, wrong in (
+        ("bias", ones(1)),
+        ("bias", ones(N, dtype=BF16)),
+        ("squares", ones(2, 1)),
+        ("c", ones(N)),
+        ("c", ones(1, N)),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name}: expected \["):
+            linear_module.check_ports(out, **given | {name: wrong})
 
 
 def test_dtensor() -> None:

@@ -157,9 +157,30 @@ def test_autocast_to_fp16_is_refused():
 
 
 OPERATOR_CASES = {
-    "x of three dimensions": ((HIDDEN, WEIGHT, TARGET.flatten()), {}, ["x", "3 dimensions"]),
+    "x of three dimensions": (
+        (HIDDEN, WEIGHT, TARGET.flatten()),
+        {},
+        ["x: expected [M, h], got [2, 3, 8]"],
+    ),
     "x of another width": ((HIDDEN[0, :, :4], WEIGHT, TARGET[0]), {}, ["weight", "[50, 4]"]),
     "target of another length": ((HIDDEN[0], WEIGHT, TARGET[0, :2]), {}, ["target", "[1, 3]"]),
+    "target as a matrix": ((HIDDEN[0], WEIGHT, TARGET[:1]), {}, ["target: expected [M]"]),
+    "weight as a vector": ((HIDDEN[0], WEIGHT[0], TARGET[0]), {}, ["weight: expected [V, h]"]),
+    "a negative softcap": (
+        (HIDDEN[0], WEIGHT, TARGET[0]),
+        dict(softcap=-1.0),
+        [": softcap: expected", "got -1;"],
+    ),
+    "label_smoothing of 1": (
+        (HIDDEN[0], WEIGHT, TARGET[0]),
+        dict(label_smoothing=1.0),
+        [": label_smoothing: expected", "got 1;"],
+    ),
+    "a negative chunk": (
+        (HIDDEN[0], WEIGHT, TARGET[0]),
+        dict(chunk=-3),
+        [": chunk: expected 0 or a number of rows, got -3"],
+    ),
     "an unknown reduction": (
         (HIDDEN[0], WEIGHT, TARGET[0]),
         dict(reduction="avg"),
@@ -179,3 +200,16 @@ def test_the_operator_refuses(arguments, options, words):
         torch.ops.coda.linear_cross_entropy(*arguments, **options)
     for word in words:
         assert word in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["softcap", "label_smoothing", "chunk"])
+def test_the_operator_of_its_gradients_refuses(name):
+    tensors = (torch.tensor(1.0), HIDDEN[0], WEIGHT, TARGET[0], torch.ones(3))
+    with pytest.raises(ValueError, match=f"^coda::linear_cross_entropy_backward: {name}: expected"):
+        torch.ops.coda.linear_cross_entropy_backward(*tensors, **{name: -1})
+
+
+def test_a_negative_chunk_under_fake_kernels():
+    meta = (t.to("meta") for t in (HIDDEN[0], WEIGHT, TARGET[0]))
+    with pytest.raises(ValueError, match="chunk: expected"):
+        torch.ops.coda.linear_cross_entropy(*meta, chunk=-3)

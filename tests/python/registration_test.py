@@ -1,5 +1,6 @@
 """How the operators behave inside PyTorch: opcheck, no_grad, compile, graphs, double backward."""
 
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from cases import Case, all_cases, normal
 from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.utils._pytree import tree_map_only
 
 OPS = torch.ops.coda
 
@@ -80,6 +82,30 @@ def test_opcheck_with_gradients(device: str) -> None:
 def test_opcheck_without_gradients(device: str) -> None:
     for name, values, named in other_calls(device):
         torch.library.opcheck(getattr(OPS, name).default, values, named)
+
+
+NUMBERS = {"factor", "clip"}  # [] and [1] are the same
+PARTIALS = {"squares", "moments", "dots", "shifts"}
+
+
+def test_vectors_and_partials_are_told_apart(device: str) -> None:
+    """Forward would read one as the other; gradients would have the wrong shape, or value."""
+    calls = [(case.operator, (), case.arguments) for case in all_cases(torch.float32, "cpu")]
+    for name, values, named in calls + other_calls("cpu"):
+        operator = getattr(OPS, name).default
+        given = dict(zip((argument.name for argument in operator._schema.arguments), values))
+        given |= named
+        for argument, tensor in given.items():
+            if not isinstance(tensor, Tensor) or argument in NUMBERS:
+                continue
+            wrong = tensor[None] if tensor.dim() == 1 else tensor[0]
+            if tensor.dim() == 2 and argument not in PARTIALS:
+                continue
+            for kind in (device, "meta"):
+                to = methodcaller("to", kind)
+                moved = tree_map_only(Tensor, to, given | {argument: wrong})
+                with pytest.raises(ValueError, match=rf"^coda::{name}: {argument}: expected \["):
+                    operator(**moved)
 
 
 def test_nothing_is_recorded_without_gradients(device: str) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from coda import _native
 from coda.operators import scale_gradient
+from coda.operators.errors import DECLARED, Declared
 from coda.operators.registration import define
 
 LOSS, WITH_GRADIENTS, RECOMPUTE = 0, 1, 3  # of coda_cross_entropy_step
@@ -32,6 +33,13 @@ BACKWARD_SCHEMA = (
     f"Tensor lse, {OPTIONS}, bool make_dx=True, bool make_dweight=True) "
     "-> (Tensor dx, Tensor dweight)"
 )
+NAMES = {
+    "soft_cap": "softcap", "smoothing": "label_smoothing", "chunk_rows": "chunk",
+    "chunk_columns": "chunk",
+}  # fmt: skip
+DECLARED["linear_cross_entropy"] = Declared("linear_cross_entropy", NAMES)
+DECLARED["linear_cross_entropy_backward"] = DECLARED["linear_cross_entropy"]
+SHAPES = {"x": "[M, h]", "weight": "[V, h]", "target": "[M]"}
 
 
 def rows_at_a_time(chunk: int, vocabulary: int) -> int:
@@ -61,6 +69,8 @@ def run(
     ignore_index, reduction, z_loss, label_smoothing, softcap = options
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction: expected one of {list(REDUCTIONS)}, got {reduction!r}")
+    if chunk < 0:
+        raise ValueError(f"chunk: expected 0 or a number of rows, got {chunk}")
     if _native.pretending():  # numbers of rows may be symbols, which nobody should compare
         return
     if step == WITH_GRADIENTS:
@@ -160,5 +170,7 @@ def backward(ctx: Any, dloss: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     return (*gradients, *[None] * 9)
 
 
-operator = define(SCHEMA, linear_cross_entropy, save, backward)
-backward_operator = define(BACKWARD_SCHEMA, linear_cross_entropy_backward)
+operator = define(SCHEMA, linear_cross_entropy, save, backward, shapes=SHAPES)
+backward_operator = define(
+    BACKWARD_SCHEMA, linear_cross_entropy_backward, shapes=SHAPES | {"lse": "[M]"}
+)

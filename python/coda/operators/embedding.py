@@ -27,7 +27,7 @@ NORM = declare("embedding_norm", "", "", "table", "tokens", "gamma", "out", "sca
 POSITIONS = declare(
     "embedding_positions", "", "", "table", "tokens", "positions_table", "positions", "out"
 )
-BACKWARD = declare("embedding_backward", "", "", "dx", "tokens", "out", "accumulate")
+BACKWARD = declare("embedding_backward", "", "", "dx", "tokens", "out=rows", "accumulate")
 Outputs = tuple[Tensor, Tensor | None, Tensor]
 
 
@@ -104,15 +104,26 @@ def positions_backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
 def embedding_backward(
     dx: Tensor, tokens: Tensor, rows: int, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """dx [M, h], tokens [M] -> [rows, h], fp32, or of dx's type where that is bf16."""
+    """dx [M, h], tokens [M] int64 or int32 -> [rows, h], fp32, or of dx's type where that is
+    bf16."""
     out = dx.new_empty(rows, dx.shape[1], dtype=dtype)
-    integer = torch.int32 if dx.dtype == torch.float16 else torch.int64  # as the variants take them
-    _native.run(BACKWARD, variant_into(dx.dtype, dtype), dx, tokens.to(integer), out, 0)
+    variant = variant_into(dx.dtype, dtype)
+    if variant == "fp16-fp32" and tokens.dtype == torch.int64:  # it takes int32
+        dx, variant = dx.float(), "fp32"
+    elif variant != "fp16-fp32" and tokens.dtype == torch.int32:
+        tokens = tokens.long()
+    _native.run(BACKWARD, variant, dx, tokens, out, 0)
     return out
 
 
-norm_operator = define(NORM_SCHEMA, embedding_norm, save, backward)
-embedding_backward_operator = define(BACKWARD_SCHEMA, embedding_backward)
+norm_operator = define(
+    NORM_SCHEMA, embedding_norm, save, backward, shapes={"tokens": "[M]", "gamma": "[h]"}
+)
+embedding_backward_operator = define(BACKWARD_SCHEMA, embedding_backward, shapes={"tokens": "[M]"})
 positions_operator = define(
-    POSITIONS_SCHEMA, embedding_positions, save_positions, positions_backward
+    POSITIONS_SCHEMA,
+    embedding_positions,
+    save_positions,
+    positions_backward,
+    shapes={"tokens": "[M]", "positions_table": "[positions, h]", "positions": "[M]"},
 )

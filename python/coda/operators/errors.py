@@ -48,6 +48,15 @@ def described(value: Any) -> str:
     return repr(value)
 
 
+def other_shape(argument: str, shape: str, tensor: Tensor) -> ValueError:
+    """The error of a vector given as a matrix or the other way round: libcoda would take one for
+    the other, gradients do not."""
+    sizes = ", ".join([*shape[1:-1].split(", ")[:-1], "-1"])
+    return ValueError(
+        f"{argument}: expected {shape}, got {list(tensor.shape)}: use .reshape({sizes})"
+    )
+
+
 def explain(
     name: str, arguments: Sequence[str], values: Sequence[Any], error: Exception
 ) -> Exception:
@@ -56,6 +65,9 @@ def explain(
     for argument, value in zip(arguments, values):
         if isinstance(error, IndexError) and isinstance(value, list) and not value:
             return ValueError(f"coda::{name}: {argument}: expected 1 to 4 tensors, got none")
+    asked = dict(zip(arguments, values)).get("dtype")
+    if isinstance(error, KeyError) and asked in error.args:
+        error = TypeError(f"dtype: expected bfloat16, float16 or float32, got {asked}")
     for argument, tensor in tensors_in(arguments, values):
         if isinstance(error, KeyError) and tensor.dtype in error.args:
             return TypeError(
@@ -67,11 +79,10 @@ def explain(
                 f"coda::{name}: {argument}: expected [rows, columns], got {described(tensor)}: "
                 f"make it a matrix with .reshape(rows, columns); called with {call}"
             )
-    if isinstance(error, KeyError):
-        error = TypeError(f"dtype: expected bfloat16, float16 or float32, got {error.args[0]}")
     known = DECLARED.get(name, Declared(name, {}))
     text = str(error).removeprefix(f"{known.operation}: ")
     text = re.sub(r"argument '([\w.]+)(?:\[(\d)\])?'", known.name_of, text)
+    text = text.replace(" as in A, got", f" as in {known.names.get('A', 'A')}, got")
     kind = type(error) if type(error) in (TypeError, ValueError) else RuntimeError
     return kind(f"coda::{name}: {text}; called with {call}")
 

@@ -30,4 +30,4 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     return dweight, dgamma
 
 
-operator = define(SCHEMA, fold_norm_weight, save, backward)
+operator = define(SCHEMA, fold_norm_weight, save, backward, shapes={"gamma": "[K]"})

@@ -101,7 +101,9 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     return (*(d if need else None for d, need in zip(made, ctx.needs)), None)
 
 
-operator = define(SCHEMA, layer_norm, save, backward)
-inputs_operator = define(INPUTS_SCHEMA, layer_norm_inputs)
-sums_operator = define(SUMS_SCHEMA, layer_norm_sums)
-backward_operator = define(BACKWARD_SCHEMA, layer_norm_backward)
+operator = define(SCHEMA, layer_norm, save, backward, shapes={"gamma": "[h]", "beta": "[h]"})
+inputs_operator = define(INPUTS_SCHEMA, layer_norm_inputs, shapes={"gamma": "[h]"})
+sums_operator = define(
+    SUMS_SCHEMA, layer_norm_sums, shapes={"shift": "[N]", "offset": "[N]", "bias": "[N]"}
+)
+backward_operator = define(BACKWARD_SCHEMA, layer_norm_backward, shapes={"gamma": "[h]"})

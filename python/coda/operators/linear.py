@@ -45,6 +45,7 @@ def linear(
     norm = row_factor_values(squares, epsilon, width)
     ports = (bias is not None) + (squares is not None) + (c is not None)
     if ports > 0 and x.is_cuda and not has_kernel(x, weight, out, ports):
+        check_ports(out, bias, squares, c)
         _native.run(HANDLE, variant, x, weight, None, None, None, None, None, alpha, None, out)
         return finish(out, bias, squares, epsilon, width, c, beta)
     _native.run(HANDLE, variant, x, weight, bias, *norm, c, alpha, beta, out)
@@ -56,6 +57,23 @@ def has_kernel(x: Tensor, weight: Tensor, out: Tensor, ports: int) -> bool:
     tensors."""
     row_major = x.stride(1) == 1 and weight.stride(1) == 1
     return ports == 1 and row_major and out.dtype == torch.bfloat16
+
+
+def check_ports(out: Tensor, bias: Tensor | None, squares: Tensor | None, c: Tensor | None) -> None:
+    """As libcoda does; PyTorch would spread a row over all of them."""
+    if _native.pretending():  # numbers of rows may be symbols, which nobody should compare
+        return
+    rows, columns = out.shape
+    parts = 1 if squares is None else squares.shape[0]
+    for name, tensor, shape, dtype in (
+        ("bias", bias, (columns,), out.dtype),
+        ("squares", squares, (parts, rows), torch.float32),
+        ("c", c, (rows, columns), out.dtype),
+    ):
+        if tensor is not None and (tensor.shape != shape or tensor.dtype != dtype):
+            raise ValueError(
+                f"{name}: expected {list(shape)} {dtype}, got {list(tensor.shape)} {tensor.dtype}"
+            )
 
 
 def finish(
@@ -102,4 +120,4 @@ def backward(ctx: Any, dout: Tensor) -> tuple[Any, ...]:
     return dx, dweight, dbias, dsquares, None, None, dc, None, None, None
 
 
-operator = define(SCHEMA, linear, save, backward)
+operator = define(SCHEMA, linear, save, backward, shapes={"bias": "[N]", "squares": "[parts, M]"})

@@ -62,4 +62,8 @@ def linear_activation(
     return out, before
 
 
-operator = define(SCHEMA, linear_activation)
+operator = define(
+    SCHEMA,
+    linear_activation,
+    shapes={"bias": "[N]", "moments": "[parts, 2M]", "shift": "[N]", "offset": "[N]"},
+)

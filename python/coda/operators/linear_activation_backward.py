@@ -61,4 +61,6 @@ def linear_activation_backward(
     return dz, out if recompute else None, *((dots, shifts) if normed else (None, None)), dbias
 
 
-operator = define(SCHEMA, linear_activation_backward)
+operator = define(
+    SCHEMA, linear_activation_backward, shapes={"shift": "[F]", "offset": "[F]", "bias": "[F]"}
+)

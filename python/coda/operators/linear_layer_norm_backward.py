@@ -65,4 +65,14 @@ def linear_layer_norm_backward(
     return dx, n if normed else None, dgamma, dbeta, dcolumns
 
 
-operator = define(SCHEMA, linear_layer_norm_backward)
+operator = define(
+    SCHEMA,
+    linear_layer_norm_backward,
+    shapes={
+        "moments": "[parts, 2M]",
+        "dots": "[parts, M]",
+        "shifts": "[parts, M]",
+        "gamma": "[h]",
+        "beta": "[h]",
+    },
+)

@@ -55,4 +55,8 @@ def linear_norm_backward(
     return dx, multiplied, dgamma
 
 
-operator = define(SCHEMA, linear_norm_backward)
+operator = define(
+    SCHEMA,
+    linear_norm_backward,
+    shapes={"squares": "[parts, M]", "dots": "[parts, M]", "gamma": "[h]"},
+)

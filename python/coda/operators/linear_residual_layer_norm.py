@@ -31,4 +31,4 @@ def linear_residual_layer_norm(
     return out, scaled, moments
 
 
-operator = define(SCHEMA, linear_residual_layer_norm)
+operator = define(SCHEMA, linear_residual_layer_norm, shapes={"gamma": "[h]", "bias": "[h]"})

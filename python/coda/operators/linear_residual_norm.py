@@ -60,4 +60,6 @@ def backward(
     )
 
 
-operator = define(SCHEMA, linear_residual_norm, save, backward)
+operator = define(
+    SCHEMA, linear_residual_norm, save, backward, shapes={"gamma": "[h]", "bias": "[h]"}
+)

@@ -9,7 +9,7 @@ from torch import Tensor
 from coda import _native
 from coda.operators import linear_input_grad, linear_weight_grad, rope_backward
 from coda.operators.registration import declare, define
-from coda.operators.rope_backward import check_rotation
+from coda.operators.rope_backward import SHAPES, check_rotation
 from coda.operators.row_factor import row_factor_values, squares_gradient
 from coda.operators.variants import NAMES
 
@@ -57,7 +57,9 @@ def linear_rope(
     of cos, sin [positions, head_dim/2], or factors of inv_freq [head_dim/2] fp32;
     squares [parts, M], q_norm, k_norm [head_dim]
     -> q, k, v [M, H_i·head_dim]; with q_norm and keep, zq and zk: q and k before their norm."""
-    check_rotation(head_dim, cos, inv_freq)
+    check_rotation(head_dim, cos, sin, inv_freq)
+    if not norm_epsilon >= 0:
+        raise ValueError(f"norm_epsilon: expected a number, 0 or more, got {norm_epsilon}")
     biased = q_bias is not None or k_bias is not None or v_bias is not None
     rows = x.shape[0]
     q, k, v = (x.new_empty(rows, w.shape[0]) for w in (q_weight, k_weight, v_weight))
@@ -80,7 +82,9 @@ def linear_rope(
 def save(ctx: Any, output: Outputs, given: Any) -> None:
     q, k, v, zq, zk = output
     if given.q_norm is not None and not given.keep:
-        raise ValueError("keep: expected True where gradients are needed, got False")
+        raise ValueError(
+            "coda::linear_rope: keep: expected True where gradients are needed, got False"
+        )
     made: tuple[Tensor | None, ...] = (q, k, v)
     if given.q_norm is not None:
         ctx.mark_non_differentiable(zq, zk)
@@ -129,4 +133,4 @@ def backward(
     )  # fmt: skip
 
 
-operator = define(SCHEMA, linear_rope, save, backward)
+operator = define(SCHEMA, linear_rope, save, backward, shapes=SHAPES)

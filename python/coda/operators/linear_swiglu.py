@@ -112,4 +112,4 @@ def backward(
     return dx, *dweights, dsquares, None, None, None, None
 
 
-operator = define(SCHEMA, linear_swiglu, save, backward)
+operator = define(SCHEMA, linear_swiglu, save, backward, shapes={"squares": "[parts, M]"})

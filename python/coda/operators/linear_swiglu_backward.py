@@ -52,4 +52,4 @@ def linear_swiglu_backward(
     return dgate, dup, out if recompute else None, dots
 
 
-operator = define(SCHEMA, linear_swiglu_backward)
+operator = define(SCHEMA, linear_swiglu_backward, shapes={"squares": "[parts, M]"})

@@ -55,4 +55,4 @@ def backward(ctx: Any, dscaled: Tensor | None, dsquares: Tensor | None) -> tuple
     return stream_gradient(x, gamma, None, dscaled, dsquares, ctx.needs[1])
 
 
-operator = define(SCHEMA, norm_inputs, save, backward)
+operator = define(SCHEMA, norm_inputs, save, backward, shapes={"gamma": "[h]"})

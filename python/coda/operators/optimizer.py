@@ -81,9 +81,11 @@ square_sums_operator = define(
     square_sums,
     save_square_sums,
     square_sums_backward,
+    shapes={"x": "[N, K]"},
 )
 clip_factor_operator = define(
     "clip_factor(Tensor squares, float max_norm) -> (Tensor norm, Tensor factor)",
     clip_factor,
+    shapes={"squares": "[n]"},
 )
-adamw_operator = define(ADAMW_SCHEMA, adamw)
+adamw_operator = define(ADAMW_SCHEMA, adamw, shapes={"rates": "[3]", "gamma": "[K]"})

@@ -9,7 +9,14 @@ from torch import Tensor
 from coda import _native
 from coda.library import load
 from coda.operators.autograd import differentiable, not_differentiable
-from coda.operators.errors import DECLARED, Declared, explain, refuse_devices, refuse_layout
+from coda.operators.errors import (
+    DECLARED,
+    Declared,
+    explain,
+    other_shape,
+    refuse_devices,
+    refuse_layout,
+)
 
 TABLE = "__dlpack_c_exchange_api__"  # in torch.Tensor from 2.10 on
 OTHER_LAYOUTS = (
@@ -62,17 +69,29 @@ def define(
     backward: Callable[..., Any] | None = None,
     library: torch.library.Library = LIBRARY,
     fake: Callable[..., Any] | None = None,
+    shapes: dict[str, str] | None = None,
 ) -> torch._ops.OpOverload:
     """Registers an operator: its kernel for CPU and CUDA and, with calls of libcoda that do
     nothing, as fake kernel, unless there is another; and its gradient where it has one
-    (autograd.differentiable says what save and backward do)."""
+    (autograd.differentiable says what save and backward do). shapes: of arguments that are vectors
+    or partial sums, such as "[parts, M]"; one with another number of dimensions is refused."""
     name = schema[: schema.index("(")]
     library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
     operator: torch._ops.OpOverload = getattr(getattr(torch.ops, library.ns), name).default
     arguments = [argument.name for argument in operator._schema.arguments]
+    places = sorted((arguments.index(of), shape) for of, shape in (shapes or {}).items())
+    ranks = [(place, len(shape.split(", ")), shape) for place, shape in places]
+
+    def check_ranks(values: tuple[Any, ...]) -> None:
+        for place, rank, shape in ranks:
+            if place >= len(values):  # neither it nor what follows was given
+                break
+            if values[place] is not None and values[place].dim() != rank:
+                raise other_shape(arguments[place], shape, values[place])
 
     def run(*values: Any) -> Any:
         try:
+            check_ranks(values)
             return kernel(*values)
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
             if type(error) in PYTORCHS_OWN:
@@ -83,6 +102,7 @@ def define(
         refuse_devices(name, arguments, values)
         before = _native.pretend(True)
         try:
+            check_ranks(values)
             return (fake or kernel)(*values)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise explain(name, arguments, values, error) from error

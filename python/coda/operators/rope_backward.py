@@ -27,13 +27,24 @@ HANDLE = declare(
     "scale", "dzq", "dzk", "dzv", "sums", "dbias_q=dq_bias", "dbias_k=dk_bias",
     "dbias_v=dv_bias", "dq_norm", "dk_norm",
 )  # fmt: skip
+SHAPES = {
+    "positions": "[M]", "inv_freq": "[head_dim/2]", "squares": "[parts, M]",
+    "q_bias": "[Hq·head_dim]", "k_bias": "[Hkv·head_dim]", "v_bias": "[Hkv·head_dim]",
+    "q_norm": "[head_dim]", "k_norm": "[head_dim]",
+}  # fmt: skip
 NOT_GIVEN: Any = (None,) * 5  # no biases and no norms of heads
 
 
-def check_rotation(head_dim: int, cos: Tensor | None, inv_freq: Tensor | None) -> None:
+def check_rotation(
+    head_dim: int, cos: Tensor | None, sin: Tensor | None, inv_freq: Tensor | None
+) -> None:
     """Heads have halves, and there is one way to say how far a position turns."""
-    if head_dim < 2:
+    if head_dim < 2 or head_dim % 2 == 1:
         raise ValueError(f"head_dim: expected an even number from 2 on, got {head_dim}")
+    if (cos is None) is not (sin is None):
+        raise ValueError(
+            f"cos, sin: expected both or neither, got {'sin' if cos is None else 'cos'}"
+        )
     if (cos is None) is (inv_freq is None):
         got = "neither" if cos is None else "both"
         raise ValueError(f"cos, sin, inv_freq: expected tables or frequencies, got {got}")
@@ -65,7 +76,7 @@ def rope_backward(
     """Arguments as linear_rope's; dq, q and so on [M, H_i·head_dim], q and k before their norm
     where there is one -> dzq, dzk, dzv [M, H_i·head_dim], sums [Hq + 2·Hkv, M] fp32,
     and the gradients of biases and norms, in their types."""
-    check_rotation(head_dim, cos, inv_freq)
+    check_rotation(head_dim, cos, sin, inv_freq)
     rows, widths = q.shape[0], (q.shape[1], k.shape[1], v.shape[1])
     dz = [q.new_empty(rows, width) for width in widths]
     sums = q.new_empty(sum(widths) // head_dim, rows, dtype=torch.float32)
@@ -92,4 +103,4 @@ def rope_backward(
     return (*dz, sums, *gradients)
 
 
-operator = define(SCHEMA, rope_backward)
+operator = define(SCHEMA, rope_backward, shapes=SHAPES)
