@@ -5,6 +5,7 @@ import importlib
 import importlib.metadata
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -74,6 +75,13 @@ def transformers_lines() -> Lines:
     yield "transformers", importlib.metadata.version("transformers")
 
 
+def told(part: str, lines: Callable[[], Lines]) -> Lines:
+    try:
+        yield from lines()
+    except Exception as error:  # whatever is wrong is what this command is asked for
+        yield part, f"missing: {type(error).__name__}: {error}"
+
+
 def info() -> None:
     """Prints all that can be found out; what cannot says why."""
     parts: dict[str, Callable[[], Lines]] = {
@@ -84,11 +92,8 @@ def info() -> None:
         "transformers": transformers_lines,
     }
     for part, lines in parts.items():
-        try:
-            for name, text in lines():
-                print(f"{name:14}{text}")
-        except Exception as error:  # whatever is wrong is what this command is asked for
-            print(f"{part:14}missing: {type(error).__name__}: {error}")
+        for name, text in told(part, lines):
+            print(f"{name:14}{text}")
 
 
 def main() -> None:
@@ -96,7 +101,11 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="versions, libraries, processor and GPUs")
     parser.parse_args()
-    info()
+    try:
+        info()
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

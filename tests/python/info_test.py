@@ -35,6 +35,15 @@ def test_what_was_found() -> None:
     assert "libcoda       0." in text
 
 
+def test_a_reader_that_has_had_enough() -> None:
+    ends, writes = os.pipe()
+    os.close(ends)
+    command = [sys.executable, "-m", "coda", "info"]
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_is_missing(tmp_path: Path) -> None:
     text = info(CODA_LIBRARY=str(tmp_path / "libcoda.so"))
     assert "libcoda       missing: ImportError: CODA_LIBRARY: expected a libcoda.so" in text

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import bad_functions as bad
+import bad_signatures as signatures
 import pytest
 import torch
-from own_programs import gated
+from own_programs import gated, huber
 
 import coda
 
@@ -58,29 +59,31 @@ BAD = [  # function, line within it, what the message says
     (bad.two_names, 1, r"takes one value with the output's name"),
     (bad.unused, 0, r"'other' is not used"),
     (bad.unused_accumulator, 0, r"an accumulator is not used"),
-    (bad.no_arguments, 0, r"the accumulator as first argument"),
-    (bad.many, 0, r"\*others: expected every argument by name"),
-    (bad.options, 0, r"expected every argument by name"),
-    (bad.self_method, 0, r"not a method: define it outside"),
-    (bad.plain_type, 0, r"'alpha': expected coda\.PerElement.*coda\.Scalar.*got float"),
-    (bad.first_kind, 0, r"the first argument is the accumulator.*got coda\.PerRow"),
-    (bad.late, 0, r"'more': expected the accumulator first"),
-    (bad.tensor_default, 0, r"only a coda\.Scalar has a default"),
-    (bad.text_default, 0, r"'alpha': expected a number as default, got '1'"),
-    (bad.same_name, 0, r"'out' is an argument and an output"),
-    (bad.gradient_name, 0, r"'dout' is what the gradient of 'out' is called"),
-    (bad.taken_name, 0, r"'x' is taken by the operator"),
-    (bad.number_name, 0, r"'alpha_number' is taken by the operator"),
-    (bad.word_of_cpp, 0, r"'template' is a word of C\+\+"),
-    (bad.other_word_of_cpp, 0, r"'not_eq' is a word of C\+\+"),
-    (bad.greek, 0, r"'β': expected a name of ASCII letters, digits and underscores"),
-    (bad._, 0, r"'_': expected a program's name to have a letter first"),
-    (bad.seventeen, 0, r"at most 16 ports"),
+    (signatures.no_arguments, 0, r"the accumulator as first argument"),
+    (signatures.many, 0, r"\*others: expected every argument by name"),
+    (signatures.options, 0, r"expected every argument by name"),
+    (signatures.self_method, 0, r"not a method: define it outside"),
+    (signatures.plain_type, 0, r"'alpha': expected coda\.PerElement.*coda\.Scalar.*got float"),
+    (signatures.first_kind, 0, r"the first argument is the accumulator.*got coda\.PerRow"),
+    (signatures.late, 0, r"'more': expected the accumulator first"),
+    (signatures.tensor_default, 0, r"only a coda\.Scalar has a default"),
+    (signatures.text_default, 0, r"'alpha': expected a number as default, got '1'"),
+    (signatures.large_default, 0, r"'alpha': a number that fp32 does not hold.*got 1e\+300"),
+    (signatures.same_name, 0, r"'out' is an argument and an output"),
+    (signatures.gradient_name, 0, r"'dout' is what the gradient of 'out' is called"),
+    (signatures.taken_name, 0, r"'x' is taken by the operator"),
+    (signatures.number_name, 0, r"'alpha_number' is taken by the operator"),
+    (signatures.word_of_cpp, 0, r"'template' is a word of C\+\+"),
+    (signatures.other_word_of_cpp, 0, r"'not_eq' is a word of C\+\+"),
+    (signatures.greek, 0, r"'β': expected a name of ASCII letters, digits and underscores"),
+    (signatures._, 0, r"'_': expected a program's name to have a letter first"),
+    (signatures.seventeen, 0, r"at most 16 ports"),
     (bad.keeps_value, 0, r"a value is kept outside of the function"),
     (bad.counts, 2, r"assigns to the global 'COUNT'.*no side effects"),
     (bad.sets_attribute, 1, r"assigns to the attribute 'last'"),
     (bad.random_number, 0, r"something else the second time"),
     (bad.generator, 0, r"yield or async"),
+    (bad.swallowed, 2, r"coda\.where\(condition, a, b\)"),
     (bad.wrong_dtype, 1, r"dtype: expected float32, bfloat16 or float16, got torch\.float64"),
 ]
 
@@ -112,6 +115,8 @@ def test_no_function() -> None:
             coda.program(thing)
     with pytest.raises(TypeError, match="none is being traced"):
         coda.row_index()
+    with pytest.raises(TypeError, match=r"a value of a program's function.*got Tensor.*torch\.\*"):
+        coda.exp(torch.ones(2))
 
 
 def sizes() -> dict[str, Any]:
@@ -120,7 +125,8 @@ def sizes() -> dict[str, Any]:
 
 CALLS = [  # changes of the arguments, the error
     ({"bias": None}, TypeError, r"bias: PerColumn \[N\]: expected a tensor, got None"),
-    ({"bias": 1.0}, TypeError, r"one number for all elements is a coda\.Scalar"),
+    ({"bias": 1.0}, TypeError, r"got 1\.0: one number for all elements is a coda\.Scalar"),
+    ({"bias": [1.0] * 1000}, TypeError, r"expected a tensor, got list$"),
     ({"gain": torch.ones(6)}, TypeError, r"gated has no argument gain; it is gated\(x, weight"),
     ({"scale": torch.ones(6)}, ValueError, r"scale: expected.*4.*got.*6"),
     ({"bias": torch.ones(4)}, ValueError, r"bias: expected.*6.*got.*4"),
@@ -144,7 +150,7 @@ def test_refused_operands() -> None:
         gated(x, **sizes())
     with pytest.raises(TypeError, match=r"gated: expected a weight \[N, K\], got None"):
         gated(x, None, **sizes())
-    with pytest.raises(TypeError, match=r"gated: expected x \[M, K\], got \[1\.0\]"):
+    with pytest.raises(TypeError, match=r"gated: expected x \[M, K\], got list"):
         gated([1.0], weight, **sizes())
     with pytest.raises(TypeError, match=r"scale: PerRow \[M\] is missing"):
         gated(x, weight, torch.ones(4, 6))
@@ -160,6 +166,12 @@ def test_refused_operands() -> None:
         gated(x.double(), weight.double(), **sizes())
     with pytest.raises(ValueError, match=r"x: expected \[rows, columns\]"):
         gated(torch.ones(3), weight, **sizes())
+
+
+def test_refused_scalars() -> None:
+    x = torch.ones(4, 3)
+    with pytest.raises(TypeError, match="huber: delta: a number that fp32 does not hold"):
+        huber(x, torch.ones(6, 3), torch.ones(4, 6), 1e300)
 
 
 def test_double_backward_is_refused() -> None:

@@ -1,6 +1,7 @@
 """@coda.program: a function becomes an operator."""
 
 import functools
+import math
 import numbers
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from torch import Tensor
 from coda import _native
 from coda.authoring.graph import NO_DEFAULT, Argument, Graph
 from coda.authoring.instance import Instance
-from coda.authoring.mistakes import mistake
+from coda.authoring.mistakes import LARGEST, mistake, unusable_number
 from coda.authoring.operator import Operator
 from coda.authoring.tracing import first_line, trace_function
 
@@ -111,7 +112,9 @@ class Program:
         except (AttributeError, RuntimeError, TypeError, ValueError):
             bound(self.graph, values, named)  # says it better where a value is no tensor
             if not isinstance(x, Tensor):
-                raise TypeError(f"{self.graph.name}: expected x [M, K], got {x!r}") from None
+                raise TypeError(
+                    f"{self.graph.name}: expected x [M, K], got {type(x).__name__}"
+                ) from None
             raise
         if isinstance(outputs, Tensor):
             return outputs
@@ -136,7 +139,7 @@ def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[
         )
     for weight in result:
         if not isinstance(weight, Tensor):
-            raise TypeError(f"{graph.name}: expected a weight [N, K], got {weight!r}")
+            raise TypeError(f"{graph.name}: expected a weight [N, K], got {type(weight).__name__}")
     used = 0
     for i, argument in enumerate(graph.arguments):
         name = argument.name
@@ -158,7 +161,10 @@ def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[
         if isinstance(value, Tensor):
             result += [value, 0.0] if argument.is_scalar else [value]
         elif argument.is_scalar and isinstance(value, numbers.Real):
-            result += [None, float(value)]
+            number = float(value)
+            if LARGEST < abs(number) < math.inf:
+                raise TypeError(f"{graph.name}: {name}: {unusable_number(number)}")
+            result += [None, number]
         else:
             raise refusal(graph, argument, value)
     if used < len(named):
@@ -169,11 +175,12 @@ def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[
 
 
 def refusal(graph: Graph, argument: Argument, value: Any) -> TypeError:
-    remedy = "" if argument.is_scalar else ": one number for all elements is a coda.Scalar"
+    number = isinstance(value, numbers.Real)
+    expected = "a number or a tensor of one element" if argument.is_scalar else "a tensor"
+    remedy = ": one number for all elements is a coda.Scalar" if number else ""
     return TypeError(
-        f"{graph.name}: {argument.described()}: expected "
-        f"{'a number or a tensor of one element' if argument.is_scalar else 'a tensor'}, got "
-        f"{value!r}{remedy}"
+        f"{graph.name}: {argument.described()}: expected {expected}, got "
+        f"{value if number else type(value).__name__}{remedy}"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from coda.authoring.functions import Output
 from coda.authoring.graph import KINDS, Argument, Graph
-from coda.authoring.mistakes import Mistake, mistake
+from coda.authoring.mistakes import LATEST, Mistake, mistake, unusable_number
 from coda.authoring.values import Accumulator, PerElement, Trace, Value
 
 # Of the operator's other arguments, and of what it keeps.
@@ -87,6 +87,8 @@ def read_argument(parameter: inspect.Parameter, line: str) -> Argument:
         )
     if isinstance(default, bool) or not isinstance(default, numbers.Real) or math.isnan(default):
         raise mistake(f"'{name}': expected a number as default, got {default!r}", line)
+    if (reason := unusable_number(float(default))) is not None:
+        raise mistake(f"'{name}': {reason}", line)
     return Argument(name, kind, float(default))
 
 
@@ -208,6 +210,7 @@ def operands_of(node: str) -> list[str]:
 def run_checked(
     function: FunctionType, accumulators: int, arguments: tuple[Argument, ...]
 ) -> tuple[Trace, list[Output]]:
+    LATEST.mistake = None
     try:
         trace, returned = run_once(function, accumulators, arguments)
     except Mistake:
@@ -224,6 +227,8 @@ def run_checked(
             "and the functions of coda alone (docs/python.md lists them)",
             line,
         ) from error
+    if LATEST.mistake is not None:  # the function caught it
+        raise LATEST.mistake
     check_returned(trace, returned, first_line(function))
     return trace, returned
 

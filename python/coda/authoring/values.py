@@ -7,10 +7,9 @@ import threading
 import weakref
 from typing import Any, NoReturn
 
-from coda.authoring.mistakes import mistake
+from coda.authoring.mistakes import Unreadable, mistake, unusable_number
 
 FLOAT, INTEGER, MASK = "float", "integer", "condition"
-LARGEST = 3.4028234663852886e38  # of fp32
 ROW, COLUMN = "row", "column"
 EVERYWHERE: frozenset[str] = frozenset()
 SHAPES = {
@@ -228,13 +227,6 @@ class IntegerPerRow(Value):
     __slots__ = ()
 
 
-class Unreadable:
-    """What a function holds and cannot compute with: it says why."""
-
-    def refuse(self, *_: Any) -> NoReturn:
-        raise NotImplementedError
-
-
 def as_value(trace: Trace, operand: Any, element: str) -> Value:
     """A number becomes a constant; an output, a tensor and anything else is refused."""
     if isinstance(operand, Unreadable):
@@ -252,10 +244,8 @@ def as_value(trace: Trace, operand: Any, element: str) -> Value:
             "comes in as an argument of the function"
         )
     number = float(operand)
-    if LARGEST < abs(number) < math.inf:
-        raise mistake(f"a number that fp32 does not hold: expected at most {LARGEST:.3g}")
-    if math.isnan(number):
-        raise mistake("NaN as a number makes every result NaN: leave it out")
+    if (reason := unusable_number(number)) is not None:
+        raise mistake(reason)
     if element == INTEGER and number == math.floor(number) and abs(number) < 2**31:
         return Value(trace, f"node integer {int(number)}", EVERYWHERE, INTEGER)
     return Value(trace, f"node constant {number!r}", EVERYWHERE)
@@ -268,7 +258,11 @@ def trace_of(*operands: Any) -> tuple[Trace, str]:
             operand.refuse()
         if isinstance(operand, Value):
             return operand.trace, operand.element
-    raise mistake("expected a value among the arguments, got numbers only: use math.* for them")
+    given = ", ".join(type(operand).__name__ for operand in operands)
+    raise mistake(
+        f"expected a value of a program's function among the arguments, got {given}: math.* is for "
+        "numbers, torch.* for tensors"
+    )
 
 
 def apply(operation: str, element: str, *operands: Value) -> Value:
