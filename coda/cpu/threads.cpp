@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "coda/core/error.h"
@@ -35,7 +36,7 @@ int thread_count(const char* operation, int asked) {
                   fmt::format("{}", asked));
   }
   if (forked) return 1;
-  return asked > 0 ? asked : omp_get_max_threads();
+  return asked > 0 ? asked : std::min(omp_get_max_threads(), kMaxThreads);
 }
 
 }  // namespace coda::cpu
