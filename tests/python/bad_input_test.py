@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from operator_calls import (
+from good_calls import (
     OPS,
     D,
     K,
