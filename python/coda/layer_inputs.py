@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from coda.differentiable_once import differentiable_once
 from coda.layer_weights import as_type_of, cast, weight_gradients
 
 ops = torch.ops.coda
@@ -87,9 +87,9 @@ class AttentionInputs(torch.autograd.Function):
         return q, k, v, x
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dq: Tensor, dk: Tensor, dv: Tensor, dx_in: Tensor) -> Any:
-        x, gamma, *rest = ctx.saved_tensors
+    @differentiable_once
+    def backward(ctx: Any, tensors: Any, dq: Tensor, dk: Tensor, dv: Tensor, dx_in: Tensor) -> Any:
+        x, gamma, *rest = tensors
         parameters, tables = rest[:8], rest[8:11]
         squares, q, k, v, scaled = rest[11:]
         width, head_dim, epsilon, norm_epsilon = ctx.numbers

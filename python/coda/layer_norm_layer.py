@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from coda.differentiable_once import differentiable_once
 from coda.layer import NormInputs, check_options, records, to_compute_type
 from coda.layer_weights import as_type_of, cast, gradient_type, keep_from_autograd
 
@@ -178,9 +178,9 @@ class LayerNormLinear(torch.autograd.Function):
         return z, x
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dz: Tensor, dx_in: Tensor) -> Any:
-        x, gamma, beta, weight, bias, moments, shift, offset, z = ctx.saved_tensors
+    @differentiable_once
+    def backward(ctx: Any, tensors: Any, dz: Tensor, dx_in: Tensor) -> Any:
+        x, gamma, beta, weight, bias, moments, shift, offset, z = tensors
         needs = ctx.needs_input_grad
         norm, norm_bias, w, b = cast((gamma, beta, weight, bias), x)
         dots, shifts, dbias = ops.layer_norm_sums(dz, z, shift, offset, b)
@@ -240,9 +240,9 @@ class LayerNormOutputs(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dx2: Tensor, *_: None) -> Any:
-        y, *rest = ctx.saved_tensors
+    @differentiable_once
+    def backward(ctx: Any, tensors: Any, dx2: Tensor, *_: None) -> Any:
+        y, *rest = tensors
         parameters, x1, (moments, shift, offset, z, a) = rest[:8], rest[8], rest[9:]
         epsilon, activation = ctx.options
         needs = ctx.needs_input_grad

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from coda.differentiable_once import differentiable_once
 from coda.layer_weights import as_type_of, cast, keep_from_autograd, weight_gradients
 
 ops = torch.ops.coda
@@ -116,9 +116,9 @@ class AttentionOutputs(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dx2: Tensor, *_: None) -> Any:
-        y, o_weight, o_bias, gamma, *rest = ctx.saved_tensors
+    @differentiable_once
+    def backward(ctx: Any, tensors: Any, dx2: Tensor, *_: None) -> Any:
+        y, o_weight, o_bias, gamma, *rest = tensors
         weights, x1, saved = rest[:3], rest[3], rest[4:]
         epsilon, activation = ctx.options
         needs = ctx.needs_input_grad
@@ -183,9 +183,9 @@ class GatedMlp(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dout: Tensor) -> Any:
-        x, gamma, *rest = ctx.saved_tensors
+    @differentiable_once
+    def backward(ctx: Any, tensors: Any, dout: Tensor) -> Any:
+        x, gamma, *rest = tensors
         weights, saved = rest[:3], rest[3:]
         epsilon, activation = ctx.options
         needs = ctx.needs_input_grad

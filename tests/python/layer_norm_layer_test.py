@@ -205,5 +205,5 @@ def test_compiled_for_any_number_of_tokens() -> None:
 def test_one_derivative() -> None:
     problem = Problem()
     (dx,) = torch.autograd.grad(problem.fused().sum(), problem.leaves["x"], create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
+    with pytest.raises(RuntimeError, match="has one derivative"):
         dx.sum().backward()
