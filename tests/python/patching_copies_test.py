@@ -74,6 +74,9 @@ def test_a_pickled_model_is_stock():
     file.seek(0)
     again = torch.load(file, weights_only=False)
     assert same(trained(again, inputs), trained(tiny("llama"), inputs))
+    assert same(trained(coda.unpatch(again), inputs), trained(tiny("llama"), inputs))
+    file.seek(0)
+    again = torch.load(file, weights_only=False)  # with what unpatch() took away
     assert same(trained(coda.patch(again), inputs), want)
 
 

@@ -27,6 +27,24 @@ def test_dropout_of_gpt2_in_training():
         trained(coda.patch(model.train(), strict=True), inputs)
 
 
+@pytest.mark.parametrize("name", ["mlp.dropout", "attn.resid_dropout"])
+def test_the_dropout_modules_decide(name):
+    """Not the block: dropout may be left on in evaluation, or off in training."""
+    model, inputs = coda.patch(tiny("gpt2", resid_pdrop=0.1)).eval(), batch()
+    dropouts = [block.get_submodule(name) for block in model.transformer.h]
+    dropouts[0].train()
+    with pytest.warns(UserWarning, match="drops values with probability"), Calls() as calls:
+        model(**inputs)
+    assert fused_layers("gpt2", calls.names) == 1
+    coda.patch(model.train(), strict=True)
+    for block in model.transformer.h:
+        block.mlp.dropout.eval()
+        block.attn.resid_dropout.eval()
+    with Calls() as calls:
+        trained(model, inputs)
+    assert fused_layers("gpt2", calls.names) == 2
+
+
 def test_attention_weights_of_gpt2():
     model = coda.patch(tiny("gpt2", attn_implementation="eager"))
     model(**batch())

@@ -106,6 +106,20 @@ def test_learned_rotation():
     torch.testing.assert_close(factor.grad, want)
 
 
+def test_one_row_for_all_tokens():
+    """Stock layers broadcast it."""
+    model, hidden = tiny("llama").eval(), torch.randn(2, 7, 96)
+    tables = tuple(table[:, 5:6] for table in model.model.rotary_emb(hidden, torch.arange(7)[None]))
+    layer = model.model.layers[0]
+    want = layer(hidden, position_embeddings=tables)
+    coda.patch(model)
+    match = "cos and sin are of 1 tokens, hidden states of 7"
+    with pytest.warns(UserWarning, match=match), Calls() as calls:
+        got = layer(hidden, position_embeddings=tables)
+    assert calls.names == []
+    torch.testing.assert_close(got, want, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_tables_that_are_filled_again(mode):
     """A loop of one's own that keeps the same tensors for cos and sin."""

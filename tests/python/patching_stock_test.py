@@ -1,6 +1,7 @@
 """What makes a patched layer run stock: said once, exact to the bit, and an error where strict."""
 
 import warnings
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -89,6 +90,15 @@ def test_forward_hook():
     assert seen
     handle.remove()
     trained(coda.patch(model, strict=True), batch())
+
+
+def test_hooks_that_come_in_a_dictionary_of_their_own():
+    """As those of a module whose state somebody set."""
+    model, seen = in_use("llama"), []
+    up = layer_of(model).mlp.up_proj
+    up._forward_hooks = OrderedDict({0: lambda *args: seen.append(1)})
+    check_first_layer_runs_stock(model, "up_proj has a forward hook")
+    assert seen
 
 
 @pytest.mark.parametrize("where", ["self_attn", "mlp", "input_layernorm", "self_attn.o_proj"])
@@ -181,6 +191,19 @@ def test_a_bias_where_there_was_none():
     check_first_layer_runs_stock(model, "down_proj has a bias")
 
 
+def test_sparse_weight():
+    model, inputs = in_use("llama").eval(), batch()
+    linear = layer_of(model).mlp.down_proj
+    linear.weight = nn.Parameter(linear.weight.detach().to_sparse_csr(), requires_grad=False)
+    with torch.no_grad():
+        want = coda.unpatch(model)(**inputs).logits
+        coda.patch(model)
+        match = "down_proj.weight is a Parameter of torch.sparse_csr, not a plain parameter"
+        with pytest.warns(UserWarning, match=match), Calls() as calls:
+            torch.testing.assert_close(model(**inputs).logits, want)
+    assert fused_layers("llama", calls.names) == 1
+
+
 def test_tensor_subclass():
     """As torchao's quantised weights and DTensor are."""
 
@@ -211,6 +234,17 @@ def test_types_without_programs(dtype):
     assert calls.names == []
     with pytest.raises(RuntimeError, match="strict=False"):
         trained(coda.patch(model, strict=True), batch())
+
+
+def test_fp64_under_autocast():
+    """Which leaves it as it is."""
+    model, inputs = tiny("llama", torch.float64), batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        want = trained(model, inputs)
+        coda.patch(model)
+        with pytest.warns(UserWarning, match="the type is torch.float64"), Calls() as calls:
+            got = trained(model, inputs)
+    assert calls.names == [] and all(torch.equal(got[name], want[name]) for name in want)
 
 
 @pytest.mark.gpu

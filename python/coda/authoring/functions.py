@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from coda.authoring.mistakes import author_line, mistake
+from coda.authoring.mistakes import Unreadable, author_line, mistake
 from coda.authoring.values import (
     COLUMN,
     FLOAT,
@@ -15,7 +15,6 @@ from coda.authoring.values import (
     ROW,
     SHAPES,
     Trace,
-    Unreadable,
     Value,
     apply,
     arithmetic,

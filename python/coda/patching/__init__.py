@@ -10,10 +10,10 @@ from torch import nn
 
 from coda.layer import RECOMPUTE
 from coda.patching import causal_lm, decoder_layer, final_norm, gpt2_block, rotation
-from coda.patching.boundary import Place
+from coda.patching.boundary import Place, has_codas_forward
 from coda.patching.causal_lm import PatchedHead
 from coda.patching.conditions import Options, Patched
-from coda.patching.families import SUPPORTED, loaded_families
+from coda.patching.families import SUPPORTED, described, families_of
 from coda.patching.parts import Part, Watch
 
 __all__ = ["patch", "unpatch"]
@@ -50,8 +50,8 @@ def patch(
     """
     _check(model, strict, recompute, min_tokens, loss)
     options = Options(strict, recompute, min_tokens)
-    families: list[tuple[Any, Any]] = [(family, decoder_layer) for family in loaded_families()]
-    families += [(family, gpt2_block) for family in gpt2_block.loaded_families()]
+    families: list[tuple[Any, Any]] = [(family, decoder_layer) for family in families_of(model)]
+    families += [(family, gpt2_block) for family in gpt2_block.families_of(model)]
     forwards = {family.name: kind.make_forward(family) for family, kind in families}
     places = _places(model, [family.decoder for family, _ in families])
     layers: list[tuple[nn.Module, Any, Patched]] = []  # with their forwards
@@ -69,7 +69,7 @@ def patch(
                 state = rotation.patched_rotary(name, module, options)
                 others.append((module, rotation.make_forward(family), state))
             elif loss and _has_forward_of(module, family.causal_lm):
-                state = _patched_head(name, module, options)
+                state = _patched_head(name, module, family, options)
                 others.append((module, causal_lm.make_forward(type(module)), state))
     if not layers:
         raise TypeError(
@@ -141,22 +141,26 @@ def _is_last_norm(name: str, module: nn.Module, family: Any) -> bool:
     return name.rpartition(".")[2] == final_norm.NAME and _has_forward_of(module, family.norm)
 
 
-def _patched_head(name: str, model: nn.Module, options: Options) -> PatchedHead:
-    watch = Watch((Part("", "lm_head", nn.Linear),))
+def _patched_head(name: str, model: nn.Module, family: Any, options: Options) -> PatchedHead:
+    watch = Watch((Part("", "lm_head", nn.Linear),), ((family.causal_lm, "forward"),))
     return PatchedHead(model, name or type(model).__name__, watch, options)
 
 
 def _check_forward(module: nn.Module, name: str) -> None:
     """A forward on the instance that is neither stock nor coda's belongs to somebody else."""
     own = module.__dict__.get("forward")
-    function = getattr(own, "__func__", None)
-    if own is None or function is type(module).forward or hasattr(function, "_coda"):
+    if own is None or has_codas_forward(module):
         return
+    stock: Any = type(module).forward  # of a pickled model; accelerate leaves what decorators wrap
+    while stock is not None:
+        if getattr(own, "__func__", None) is stock:
+            return
+        stock = getattr(stock, "__wrapped__", None)
     replacement = getattr(own, "func", own)  # accelerate's is a functools.partial
-    named = getattr(replacement, "__qualname__", type(own).__name__)
     raise RuntimeError(
-        f"coda: the forward of {name} was replaced by {named}; undo that (accelerate: "
-        "remove_hook_from_submodules) before coda.patch or coda.unpatch"
+        f"coda: the forward of {name} was replaced by {described(replacement)}; undo that before "
+        "coda.patch or coda.unpatch (accelerate: remove_hook_from_submodules, "
+        "Accelerator.unwrap_model(model, keep_fp32_wrapper=False))"
     )
 
 
@@ -166,6 +170,6 @@ def _insist(options: Options, name: str, reason: str | None) -> None:
 
 
 def _replace(module: nn.Module, forward: Any, patched: Patched) -> None:
-    forward._coda = True
+    patched.forward = forward
     module.__dict__["forward"] = MethodType(forward, module)
     module.__dict__["_coda_patch"] = patched

@@ -59,8 +59,14 @@ def may_hand_on(layer: Any, place: Place) -> bool:
 
 def _is_alone(layer: Any) -> bool:
     """Whether a layer is patched, and nobody put anything around its forward."""
-    forward = getattr(layer.__dict__.get("forward"), "__func__", None)
-    return hasattr(forward, "_coda") and not is_hooked(layer)
+    return has_codas_forward(layer) and not is_hooked(layer)
+
+
+def has_codas_forward(module: Any) -> bool:
+    """Whether a module has the very forward that patch() gave to it."""
+    function = getattr(module.__dict__.get("forward"), "__func__", None)
+    patched = module.__dict__.get("_coda_patch")
+    return patched is not None and patched.forward is function
 
 
 def _is_checkpointed(layer: Any) -> bool:
@@ -73,7 +79,9 @@ def next_norm_weight(patched: Any, norm: str, hidden: Tensor) -> Tensor | None:
     if following is None:
         return None
     gamma: Tensor = following._modules[norm].weight
-    return gamma if gamma.device == hidden.device else None
+    if gamma.device != hidden.device or gamma.is_inference():  # without a version
+        return None
+    return gamma
 
 
 def hand_on(hidden: Tensor, gamma: Tensor | None, made: NormInputs | None) -> Tensor:

@@ -46,18 +46,17 @@ def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:
     """
     from transformers import modeling_outputs
 
-    stock = causal_lm.forward
-    names = tuple(inspect.signature(stock).parameters)[1:]
+    names = tuple(inspect.signature(causal_lm.forward).parameters)[1:]
     output: Any = modeling_outputs.CausalLMOutputWithPast
     if "encoder_hidden_states" in names:
         output = modeling_outputs.CausalLMOutputWithCrossAttentions
 
-    @functools.wraps(stock)
+    @functools.wraps(causal_lm.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = dict(zip(names, args))
         arguments.update(kwargs)
         if not _fits(self, arguments):
-            return stock(self, *args, **kwargs)
+            return type(self).forward(self, *args, **kwargs)
         outputs = getattr(self, self.base_model_prefix)(
             **{name: a for name, a in arguments.items() if name not in NOT_FOR_THE_DECODER}
         )
@@ -73,6 +72,9 @@ def make_forward(causal_lm: type[nn.Module]) -> Callable[..., Any]:
             as_dict = self.config.return_dict
         return result if as_dict else result.to_tuple()
 
+    # accelerate takes off its wrappers as long as it finds this; it shall not take off coda's.
+    stock = forward.__dict__.pop("__wrapped__")
+    forward.__dict__["__signature__"] = inspect.signature(stock)
     return forward
 
 

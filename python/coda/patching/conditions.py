@@ -65,6 +65,7 @@ class Patched:
     name: str  # in the model
     watch: Watch
     options: Options
+    forward: Any = field(default=None, kw_only=True)  # the function in the place of the module's
     place: Place | None = field(default=None, kw_only=True)  # of a layer
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -168,7 +169,11 @@ def unusable_call(hidden: Tensor, weight: Tensor) -> str | None:
         )
     if device not in ("cpu", "cuda"):
         return f"hidden states are on {hidden.device}; coda runs on cpu and cuda"
-    if torch.is_autocast_enabled(device):
+    if torch.jit.is_tracing():  # type: ignore[attr-defined]
+        return "torch.jit.trace records it, for one shape alone"
+    if torch.float64 in (hidden.dtype, weight.dtype):
+        dtype = torch.float64  # which autocast leaves as it is
+    elif torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
     elif hidden.dtype != weight.dtype:
         return f"hidden states are {hidden.dtype} and weights {weight.dtype}"

@@ -38,20 +38,19 @@ def patched_layer(name: str, layer: Any, family: Family, options: Options) -> Pa
         raise RuntimeError(
             f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
         )
-    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])))
+    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])), family.functions)
     return PatchedLayer(layer, name, watch, options, family, ACTIVATIONS[config.hidden_act])
 
 
 def make_forward(family: Family) -> Callable[..., Any]:
     """The function that takes the place of a layer's forward, with the stock one's signature."""
-    stock = family.layer.forward
 
-    @functools.wraps(stock)
+    @functools.wraps(family.layer.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = family.layer_defaults | dict(zip(family.layer_arguments, args)) | kwargs
         patched: PatchedLayer = self._coda_patch
         if not _fits(self, patched, arguments):
-            return stock(self, *args, **kwargs)
+            return type(self).forward(self, *args, **kwargs)
         hidden = _forward(self, patched, arguments)
         return (hidden,) if family.returns_tuple else hidden
 
@@ -72,7 +71,7 @@ def _fits(layer: Any, patched: PatchedLayer, arguments: dict[str, Any]) -> bool:
     if reason is None and arguments.get("output_attentions"):
         reason = "attention weights are asked for"
     if reason is None:
-        reason = rotation.unusable(embeddings, attention.head_dim)
+        reason = rotation.unusable(embeddings, hidden.shape[1], attention.head_dim)
     return reason is None or patched.refuse(reason)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import nn
 
-from coda.patching.parts import Part
+from coda.patching.parts import Function, Part, is_stock
 
 # transformers' hidden_act to the activations of linear_swiglu.
 ACTIVATIONS = {
@@ -43,7 +43,7 @@ class Family:
     rotary: type[nn.Module]  # makes cos and sin
     decoder: type[nn.Module]  # all layers
     causal_lm: type[nn.Module]
-    eager_attention: Callable[..., Any]
+    module: ModuleType  # transformers' modeling_…
     attention_functions: Any  # by the name of an implementation: transformers' registry
     layer_arguments: tuple[str, ...]  # of the layer's forward, in order
     layer_defaults: dict[str, Any]  # of those that have one
@@ -79,7 +79,8 @@ class Family:
 
     def attention_function(self, attention: Any) -> Callable[..., Any]:
         """What the attention module calls: SDPA, FlashAttention, flex, eager or the user's own."""
-        return find_attention(attention, self.attention_functions, self.eager_attention)
+        eager = self.module.eager_attention_forward
+        return find_attention(attention, self.attention_functions, eager)
 
     def sliding_window(self, attention: Any) -> dict[str, int | None]:
         """The argument that all but Llama give to the attention function."""
@@ -89,15 +90,28 @@ class Family:
             return {"sliding_window": getattr(attention.config, "sliding_window", None)}
         return {"sliding_window": attention.sliding_window}
 
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """That a layer's program stands for, beside the forwards of its parts."""
+        return (
+            (self.layer, "forward"),
+            (self.attention, "forward"),
+            (self.module, "apply_rotary_pos_emb"),
+        )
 
-def loaded_families() -> list[Family]:
-    """Those whose modules are imported: no model of another one can exist."""
+
+def families_of(model: nn.Module) -> list[Family]:
+    """Those that the model has layers of. Where their modules are not imported, it has none."""
     families = []
     for name, prefix in PREFIXES.items():
-        module = sys.modules.get(f"transformers.models.{name}.modeling_{name}")
-        if module is not None:
+        module: Any = sys.modules.get(f"transformers.models.{name}.modeling_{name}")
+        if module is not None and has_layers(model, getattr(module, f"{prefix}DecoderLayer", ())):
             families.append(_family(name, prefix, module))
     return families
+
+
+def has_layers(model: nn.Module, layer: Any) -> bool:
+    return any(isinstance(module, layer) for module in model.modules())
 
 
 def _family(name: str, prefix: str, module: ModuleType) -> Family:
@@ -106,8 +120,11 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
         attention = getattr(module, f"{prefix}Attention")
         layer_arguments = arguments_of(layer)
         attention_arguments = arguments_of(attention)
-        if "position_embeddings" not in attention_arguments:
+        # Layers whose attention is somebody else's run stock, whatever it takes.
+        if "position_embeddings" not in attention_arguments and is_stock(attention, "forward"):
             raise AttributeError("position_embeddings of the attention")
+        for function in ("eager_attention_forward", "apply_rotary_pos_emb"):
+            getattr(module, function)
         return Family(
             name=name,
             layer=layer,
@@ -117,7 +134,7 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             rotary=getattr(module, f"{prefix}RotaryEmbedding"),
             decoder=getattr(module, f"{prefix}Model"),
             causal_lm=getattr(module, f"{prefix}ForCausalLM"),
-            eager_attention=module.eager_attention_forward,
+            module=module,
             attention_functions=module.ALL_ATTENTION_FUNCTIONS,
             layer_arguments=layer_arguments,
             layer_defaults=defaults_of(layer),
@@ -127,6 +144,7 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             ),
         )
     except (AttributeError, StopIteration) as error:
+        check_forward(module.__dict__[f"{prefix}DecoderLayer"])
         version = getattr(sys.modules.get("transformers"), "__version__", "of this version")
         raise RuntimeError(
             f"coda.patch: transformers {version} has no {error} in its {name} models; expected "
@@ -142,6 +160,22 @@ def find_attention(attention: Any, functions: Any, eager: Callable[..., Any]) ->
         found: Callable[..., Any] = functions.get_interface(implementation, eager)
         return found
     return eager if implementation == "eager" else functions[implementation]
+
+
+def check_forward(layer: type[nn.Module]) -> None:
+    """RuntimeError: the forward is somebody else's, and hides what the stock one takes."""
+    if not is_stock(layer, "forward"):
+        raise RuntimeError(
+            f"coda.patch: {layer.__name__}.forward was replaced by {described(layer.forward)}, "
+            "with other arguments: undo that, or make it with functools.wraps"
+        )
+
+
+def described(function: Any) -> str:
+    """Its name and where it was written: functools.wraps gives it the name of another one."""
+    name = getattr(function, "__qualname__", type(function).__name__)
+    home = getattr(function, "__globals__", {}).get("__name__")
+    return name if home is None else f"{name} of {home}"
 
 
 def defaults_of(module: type[nn.Module]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from coda.patching.conditions import Options, Patched
 from coda.patching.families import Family
-from coda.patching.parts import Watch
+from coda.patching.parts import Watch, is_stock
 
 NAME = "norm"  # in transformers' …Model; no other norm is called so
 
@@ -29,12 +29,12 @@ def fused(norm: Any, hidden_states: Tensor) -> Tensor:
 
 def make_forward(family: Family) -> Callable[..., Any]:
     """The function that takes the place of the norm's forward."""
-    stock = family.norm.forward
+    stock = family.norm.forward if is_stock(family.norm, "forward") else None
 
-    @functools.wraps(stock)
+    @functools.wraps(family.norm.forward)
     def forward(self: Any, hidden_states: Tensor) -> Any:
-        if not hidden_states.is_cuda or hidden_states.dtype != self.weight.dtype:
-            return stock(self, hidden_states)
-        return fused(self, hidden_states)
+        now = type(self).forward
+        taken = hidden_states.is_cuda and hidden_states.dtype == self.weight.dtype
+        return fused(self, hidden_states) if taken and now is stock else now(self, hidden_states)
 
     return forward

@@ -14,8 +14,15 @@ from torch import Tensor, nn
 from coda.layer_norm_layer import layer_norm_linear, layer_norm_outputs
 from coda.patching.boundary import hand_on, next_norm_weight, take
 from coda.patching.conditions import Options, Patched, unfit_for_gpu, unusable_call
-from coda.patching.families import ACTIVATIONS, arguments_of, defaults_of, find_attention
-from coda.patching.parts import RECORDERS, Part, Watch
+from coda.patching.families import (
+    ACTIVATIONS,
+    arguments_of,
+    check_forward,
+    defaults_of,
+    find_attention,
+    has_layers,
+)
+from coda.patching.parts import RECORDERS, Function, Part, Watch
 
 MODULE = "transformers.models.gpt2.modeling_gpt2"
 NORMS = ("ln_1", "ln_2")
@@ -51,6 +58,11 @@ class Gpt2:
             Part("mlp", "dropout", nn.Dropout, weight=False),
         )
 
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """That a block's program stands for, beside the forwards of its parts."""
+        return (self.layer, "forward"), (self.module.GPT2Attention, "forward")
+
 
 def patched_layer(name: str, block: Any, family: Gpt2, options: Options) -> PatchedBlock:
     """What patch() leaves beside a block. ValueError: one that coda does not cover."""
@@ -64,31 +76,32 @@ def patched_layer(name: str, block: Any, family: Gpt2, options: Options) -> Patc
         raise ValueError(
             f"{where}: config.activation_function is {kind!r}; coda covers {', '.join(ACTIVATIONS)}"
         )
-    watch = Watch(family.parts(type(ACT2FN[kind])))
+    watch = Watch(family.parts(type(ACT2FN[kind])), family.functions)
     return PatchedBlock(block, name, watch, options, family, ACTIVATIONS[kind])
 
 
 def make_forward(family: Gpt2) -> Callable[..., Any]:
     """The function that takes the place of a block's forward, with the stock one's signature."""
-    stock = family.layer.forward
     names, defaults = family.layer_arguments, defaults_of(family.layer)
 
-    @functools.wraps(stock)
+    @functools.wraps(family.layer.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = defaults | dict(zip(names, args)) | kwargs
         if not _fits(self, self._coda_patch, arguments):
-            return stock(self, *args, **kwargs)
+            return type(self).forward(self, *args, **kwargs)
         return _forward(self, self._coda_patch, arguments)
 
     return forward
 
 
-def loaded_families() -> list[Gpt2]:
-    """GPT-2 where its module is imported."""
+def families_of(model: nn.Module) -> list[Gpt2]:
+    """GPT-2 where the model has blocks of it."""
     module: Any = sys.modules.get(MODULE)
-    if module is None:
+    if module is None or not has_layers(model, module.GPT2Block):
         return []
     layer = module.GPT2Block
+    if "hidden_states" not in arguments_of(layer):
+        check_forward(layer)
     models = (module.GPT2Model, module.GPT2LMHeadModel)
     named = (*arguments_of(layer), *arguments_of(module.GPT2Attention))
     return [Gpt2(module, layer, *models, arguments_of(layer), frozenset(named))]
@@ -130,14 +143,17 @@ def _unusual_call(block: Any, arguments: dict[str, Any]) -> str | None:
     attention = block.attn
     if arguments.get("encoder_hidden_states") is not None:
         return "it attends to an encoder's hidden states"
-    p = max(attention.resid_dropout.p, block.mlp.dropout.p)
-    if block.training and p > 0:
+    dropouts = (attention.resid_dropout, block.mlp.dropout)
+    p = max(dropout.p if dropout.training else 0.0 for dropout in dropouts)
+    if p > 0:
         return (
             f"it drops values with probability {p} in training, in no program of coda: set "
             "resid_pdrop=0 in the config, or p of these modules"
         )
     if attention.config._attn_implementation == "eager" and attention.reorder_and_upcast_attn:
         return "config.reorder_and_upcast_attn is True"
+    if torch.compiler.is_exporting() and torch.is_grad_enabled():
+        return "torch.export records it without its gradients: export it under torch.no_grad()"
     if _attention_weights_wanted():
         return "attention weights are asked for"
     return None

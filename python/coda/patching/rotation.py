@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from coda.patching.conditions import Options, Patched
 from coda.patching.families import Family
-from coda.patching.parts import Watch
+from coda.patching.parts import Watch, is_stock
 
 Embeddings = tuple[Tensor, Tensor]  # cos, sin
 Tables = tuple[Tensor, Tensor, Tensor]  # positions [M], cos, sin [rows, d/2]
@@ -29,22 +29,26 @@ def patched_rotary(name: str, rotary: nn.Module, options: Options) -> Patched:
 
 def make_forward(family: Family) -> Callable[..., Any]:
     """The function that takes the place of that module's forward."""
-    stock = family.rotary.forward
+    stock = family.rotary.forward if is_stock(family.rotary, "forward") else None
 
-    @functools.wraps(stock)
+    @functools.wraps(family.rotary.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Embeddings:
-        cos, sin = stock(self, *args, **kwargs)
-        _mark(cos, sin)
+        now = type(self).forward
+        cos, sin = now(self, *args, **kwargs)
+        if now is stock:
+            _mark(cos, sin)
         return cos, sin
 
     return forward
 
 
-def unusable(embeddings: Embeddings, head_dim: int) -> str | None:
+def unusable(embeddings: Embeddings, tokens: int, head_dim: int) -> str | None:
     """What about cos and sin linear_rope does not compute."""
     cos, sin = embeddings
     if cos.shape[-1] != head_dim:
         return f"only {cos.shape[-1]} of {head_dim} columns are rotated"
+    if cos.shape[1] != tokens:
+        return f"cos and sin are of {cos.shape[1]} tokens, hidden states of {tokens}"
     if torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad):
         return "its rotation wants a gradient of cos and sin"
     if _is_marked(cos, sin):
