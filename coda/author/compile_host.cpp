@@ -121,13 +121,21 @@ std::shared_ptr<void> load(const fs::path& object) {
   return {library, &dlclose};
 }
 
+// With where the program is, unless the message says it.
+std::string at_struct(const ProgramFiles& files, std::string what) {
+  if (what.find(files.program.filename().string() + ":") != std::string::npos) return what;
+  constexpr std::string_view kNameless = "program: ";  // what a program without a name is called
+  if (what.starts_with(kNameless)) what.erase(0, kNameless.size());
+  return fmt::format("{}:{}: {}", files.argument, files.line, what);
+}
+
 }  // namespace
 
-LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const std::string& name)
+LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& files)
     : library_(std::move(library)) {
   using Function = const Registration* (*)();
   const auto function =
-      reinterpret_cast<Function>(dlsym(library_.get(), (kRegistrationPrefix + name).c_str()));
+      reinterpret_cast<Function>(dlsym(library_.get(), (kRegistrationPrefix + files.name).c_str()));
   registration_ = function();
   const Registration own;
   if (registration_->operation_bytes != own.operation_bytes ||
@@ -137,7 +145,12 @@ LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const std::string& n
                     "it again",
                     find_headers().string()));
   }
-  for (const catalogue::Variant& variant : operation().variants) inspect(variant);
+  inspect_cases(operation());
+  try {
+    for (const catalogue::Variant& variant : operation().variants) inspect(variant);
+  } catch (const Error& error) {
+    throw Error(at_struct(files, error.what()));
+  }
 }
 
 std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,
@@ -166,8 +179,7 @@ std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,
   for (size_t i = 0; i < linked.size(); ++i) {
     if (linked[i].status != 0) fail(builds[i].programs, toolchain, linked[i].output);
     const std::shared_ptr<void> library = load(builds[i].object);
-    for (const ProgramFiles& program : builds[i].programs)
-      result.emplace_back(library, program.name);
+    for (const ProgramFiles& program : builds[i].programs) result.emplace_back(library, program);
   }
   return result;  // a loaded object needs its file no more
 }

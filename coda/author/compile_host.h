@@ -13,7 +13,7 @@ namespace coda::author {
 // An author's operation, for as long as this lives.
 class LoadedProgram {
  public:
-  LoadedProgram(std::shared_ptr<void> library, const std::string& name);
+  LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& files);
 
   const catalogue::Operation& operation() const { return *registration_->operation; }
   std::span<const catalogue::SimulatedProgram> simulated() const {

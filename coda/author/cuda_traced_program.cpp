@@ -138,7 +138,8 @@ void TracedGpuProgram::run(const BoundProgram& bound, const catalogue::Call& cal
   const ProgramView& view = bound.view();
   const Problem problem = validate(view, call.a, call.b);
   cuda::validate_device(view, problem, call.a, call.b, target.device);
-  if (problem.M() == 0 || problem.N() == 0) return;
+  const bool nothing = view.ports.empty();  // as in TracedProgram::run_cpu
+  if (nothing || problem.M() == 0 || problem.N() == 0) return;
   const Launch launch{this, &bound};
   const plan::LaunchRequest request{&launch, &problem, &call.a, &call.b};
   cuda::Target chosen = target;

@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kLongestLine = 5000;
+
 struct Place {
   fs::path file;
   int line = 0, column = 0;
@@ -52,6 +54,8 @@ std::optional<Line> read_nvrtc_line(const std::string& text) {
 
 std::optional<Line> read_line(const std::string& text) {
   static const std::regex kPattern(R"(^([^\s:][^:]*):(\d+):(\d+):\s*(.*)$)");
+  // Regular expressions take a call for every character: types can be longer than the stack.
+  if (text.size() > kLongestLine) return read_line(text.substr(0, kLongestLine));
   std::smatch match;
   if (!std::regex_match(text, match, kPattern)) return read_nvrtc_line(text);
   return Line{{fs::path(match[1].str()).lexically_normal(), std::stoi(match[2].str()),
@@ -84,9 +88,17 @@ struct Hint {
 
 // What compilers say about mistakes that no rule of coda's own catches.
 constexpr Hint kHints[] = {
-    {"not a member of .coda.|no member named .* in namespace .coda.",
+    {"member.*coda::catalogue::Values",
+     "of NAME_cases.h: Values::normal(mean, deviation), uniform(low, high), integer(low, high), "
+     "numbers({...})"},
+    {"not a member of .coda[^:]|no member named .* in namespace .coda[^:]",
      "functions on values: sqrt rsqrt exp log tanh erf abs floor min max fma select clamp sigmoid "
      "silu relu gelu gelu_tanh to_float; docs/authoring.md has them and the ports"},
+    {"(no match for|invalid operands|no member named).*coda::Choice<",
+     "tile.choice(port) says which way, to branch on"},
+    {"(no match for|invalid operands).*coda::(Optional|Paired|Scalar|Per[A-Z]\\w+)<|"
+     "coda::Per[A-Z]\\w+<.*no member named|no member named.*coda::Per[A-Z]\\w+<",
+     "a port is no value and no array: tile.load(port) gives its value, for all elements at once"},
     {"(has )?no member named .(?!.*namespace)",
      "a tile offers accumulator, load, store, reduce, row, column, segment, choice, given, lookup, "
      "group_sum and head_dim"},
@@ -94,7 +106,7 @@ constexpr Hint kHints[] = {
      "ports: PerRow PerColumn PerElement Scalar Choice PerRowFrom PerHead PairTable Store "
      "RowReduce "
      "ColumnReduce, and around them Optional and Paired, all in namespace coda"},
-    {"no match for .operator[-+*/]?=.|no viable overloaded|discards qualifiers",
+    {"no match for .operator[-+*/]?=[^=]|no viable overloaded|discards qualifiers",
      "a value over rows, over columns or over elements stays what it is: give a result a name of "
      "its own, const auto z = a + b; an output is written by tile.store(port, value)"},
     {"no match for .operator\\[\\].|subscript operator",
@@ -103,7 +115,11 @@ constexpr Hint kHints[] = {
     {"no match for call to .\\(const|call to object of type .const",
      "a program has template <class Tile> CODA_HD void operator()(Tile& tile) const"},
     {"invalid .static_cast.|cannot convert .*Fragment|no matching conversion",
-     "a value is no number; coda::to_float(i) makes floats of integers"},
+     "a value is no number: coda's functions take values, coda::exp(x); coda::to_float(i) makes "
+     "floats of integers"},
+    {"no match for .operator(%|&|\\||\\^|<<|>>)|invalid operands to binary expression",
+     "values have + - * /, comparisons, and && || ! of masks; a remainder is x - n * "
+     "coda::floor(x / n), with x = coda::to_float(i)"},
     {"to .bool.|contextually convertible|is not convertible to 'bool'",
      "a value differs from element to element, a program does not branch on it: "
      "coda::select(condition, a, b)"},

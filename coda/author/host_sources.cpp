@@ -37,6 +37,11 @@ extern "C" __attribute__((visibility("default"))) const coda::author::Registrati
                      operation, simulated, simulated.empty() ? "" : ", .simulated = simulated");
 }
 
+// A rule that the struct as a whole breaks is then shown at its line.
+std::string at_struct(const ProgramFiles& program, const std::string& line) {
+  return fmt::format("#line {} \"{}\"\n{}\n", program.line, program.program.string(), line);
+}
+
 std::string include(const fs::path& file) {
   return file.empty() ? "" : fmt::format("#include \"{}\"\n", file.string());
 }
@@ -48,9 +53,11 @@ std::string epilogues_source(std::span<const ProgramFiles> programs) {
   for (const ProgramFiles& program : programs) {
     text += include(program.program);
     for (const std::string& instance : instances(program)) {
-      // A rule that the struct as a whole breaks is then shown at its line.
-      text += fmt::format("#line {} \"{}\"\ntemplate struct coda::cpu::Epilogue<{}>;\n",
-                          program.line, program.program.string(), instance);
+      text +=
+          at_struct(program, fmt::format("static_assert(coda::check_call<{0}, coda::cpu::RowTile<"
+                                         "{0}, coda::cpu::kThisIsa, coda::kPartialWidth>>());",
+                                         instance));
+      text += at_struct(program, fmt::format("template struct coda::cpu::Epilogue<{}>;", instance));
       if (!program.is_template) break;
     }
   }
@@ -130,6 +137,11 @@ std::string planned_source(std::span<const ProgramFiles> programs) {
   std::string text = "#include \"coda/author/planned.h\"\n";
   for (const ProgramFiles& program : programs) {
     text += include(program.program) + include(program.kernels);
+    for (const std::string& instance : instances(program)) {
+      text += at_struct(program, fmt::format("static_assert(coda::check_call<{0}, "
+                                             "coda::trace::Tile<{0}>>());",
+                                             instance));
+    }
     text += shown_function(
         program,
         fmt::format("planned_operation<{}>(\"{}\", \"{}\")", fmt::join(instances(program), ", "),

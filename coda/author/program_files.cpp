@@ -29,16 +29,46 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
+// The same lines without comments, which may say anything.
+std::string read_code(const fs::path& path) {
+  std::string text = read_text(path);
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '"' && (i == 0 || text[i - 1] != '\'')) {  // a string: no comment begins in it
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {
+        if (text[i] == '\\') ++i;
+      }
+      continue;
+    }
+    if (text[i] != '/' || (text[i + 1] != '/' && text[i + 1] != '*')) continue;
+    const bool line = text[i + 1] == '/';
+    const size_t found = line ? text.find('\n', i) : text.find("*/", i + 2);
+    const size_t end = found == std::string::npos ? text.size() : found + (line ? 0 : 2);
+    for (; i < end; ++i) {
+      if (text[i] != '\n') text[i] = ' ';
+    }
+    --i;
+  }
+  return text;
+}
+
 // Else the compiler would speak of a source that the author has not written.
 void require_declared(const fs::path& path, const std::string& pattern, const std::string& what) {
-  if (std::regex_search(read_text(path), std::regex(pattern))) return;
+  if (std::regex_search(read_code(path), std::regex(pattern))) return;
   throw Error(fmt::format("{}: expected {}", path.string(), what));
 }
 
-int line_of_struct(const std::string& text, const std::string& type) {
+// Of the struct, which is there: its line, and whether it is a template.
+void find_struct(ProgramFiles& files, const std::string& type) {
+  const std::string code = read_code(files.program);
   std::smatch match;
-  std::regex_search(text, match, std::regex(fmt::format(R"(\bstruct\s+{}\b)", type)));
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + match.position(), '\n'));
+  std::regex_search(code, match, std::regex(fmt::format(R"(\bstruct\s+{}\b)", type)));
+  const std::string before = code.substr(0, static_cast<size_t>(match.position()));
+  files.line = 1 + static_cast<int>(std::ranges::count(before, '\n'));
+  // From the declaration before on: a regular expression over all of it would take a call for
+  // every character, and run out of stack.
+  const size_t end = before.find_last_of(";{}");
+  const std::string own = before.substr(end == std::string::npos ? 0 : end + 1);
+  files.is_template = std::regex_search(own, std::regex(R"(\btemplate\s*<)"));
 }
 
 ProgramFiles files_of(const fs::path& header) {
@@ -59,10 +89,7 @@ ProgramFiles files_of(const fs::path& header) {
                    fmt::format("the program, 'struct {}' outside of namespaces (its name follows "
                                "from the file's: {}.h)",
                                type, files.name));
-  files.line = line_of_struct(read_text(files.program), type);
-  files.is_template =
-      std::regex_search(read_text(files.program),
-                        std::regex(fmt::format(R"(\btemplate\s*<[^;{{}}]*\bstruct\s+{}\b)", type)));
+  find_struct(files, type);
   if (fs::exists(beside(kFormula))) {
     files.formula = beside(kFormula);
     require_declared(files.formula, fmt::format(R"(\b{}_formula\s*\()", files.name),
@@ -79,7 +106,7 @@ ProgramFiles files_of(const fs::path& header) {
 
 // Of the headers in a folder: those that programs share are none.
 bool is_program(const fs::path& header) {
-  const std::string stem = header.stem().string(), text = read_text(header);
+  const std::string stem = header.stem().string(), text = read_code(header);
   const std::string type = struct_name(stem);
   return fs::exists(header.parent_path() / fmt::format("{}{}{}", stem, kFormula, kHeader)) ||
          (std::regex_search(text, std::regex(fmt::format(R"(\bstruct\s+{}\b)", type))) &&
@@ -89,8 +116,11 @@ bool is_program(const fs::path& header) {
 }  // namespace
 
 bool names_files(const std::string& argument) {
-  return argument.find('/') != std::string::npos || argument.ends_with(kHeader) ||
-         fs::is_directory(argument);
+  if (argument.find('/') != std::string::npos || argument.ends_with(kHeader)) return true;
+  // A folder that is called like an operation of the catalogue is meant by linear/.
+  const bool named = std::ranges::any_of(
+      catalogue::operations(), [&](const auto* operation) { return operation->name == argument; });
+  return !named && fs::is_directory(argument);
 }
 
 std::vector<ProgramFiles> find_programs(const fs::path& folder_or_header) {

@@ -18,7 +18,8 @@ struct ProgramFiles {
   std::filesystem::path kernels;  // empty: kernels.h chooses them
 };
 
-// Whether a command's argument means files rather than an operation of the catalogue.
+// Whether a command's argument means files rather than an operation of the catalogue, which comes
+// first where there is no slash.
 bool names_files(const std::string& argument);
 
 // Of a header, or of every header NAME.h in a folder that has a struct Name of ports. Throws

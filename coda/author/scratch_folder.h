@@ -1,4 +1,5 @@
-// A folder of one's own below the machine's folder for temporary files, gone with this object.
+// A folder of one's own below the machine's folder for temporary files, gone with this object, or,
+// where the process was ended, with the next such object of the user.
 #pragma once
 #include <filesystem>
 
@@ -15,6 +16,7 @@ class ScratchFolder {
 
  private:
   std::filesystem::path path_;
+  int lock_;  // held as long as the folder is in use
 };
 
 }  // namespace coda::author

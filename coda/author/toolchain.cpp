@@ -122,6 +122,7 @@ Toolchain find_toolchain() {
                   "-fvisibility=hidden",
                   "-Wall",
                   "-Wextra",
+                  "-Werror=return-type",  // else a formula that returns nothing crashes
                   "-Wno-psabi",
                   "-Wno-missing-field-initializers",
                   fmt::format("-DCODA_CPU_ISAS={}", cpu::kIsaCount),

@@ -14,8 +14,8 @@ TracedProgram::TracedProgram(trace::Graph graph, DType operand)
   source_ = trace::print_cpp(graph_,
                              {.type = type, .head = trace::print_formula(graph_), .comments = {}});
   text_ = {.name = graph_.program.name,
-           .text = fmt::format(
-               "#include \"coda/program/angle.h\"\nnamespace coda::own {{\n{}}}", source_),
+           .text = fmt::format("#include \"coda/program/angle.h\"\nnamespace coda::own {{\n{}}}",
+                               source_),
            .type = "coda::own::" + type,
            .bytes = program_bytes(graph_.program)};
   for (const PortView& port : graph_.program.ports) {
@@ -43,7 +43,8 @@ void TracedProgram::run_cpu(const catalogue::Call& call, const cpu::Options& opt
   check_operand(call);
   const BoundProgram bound(view(), call.arguments);
   const Problem problem = validate(bound.view(), call.a, call.b);
-  if (problem.M() == 0 || problem.N() == 0) return;
+  const bool nothing = view().ports.empty();  // derived, and no output depends on what was asked
+  if (nothing || problem.M() == 0 || problem.N() == 0) return;
   const cpu::Isa isa = options.isa.value_or(cpu::default_isa());
   if (!cpu::has_isa(isa)) {
     fail_argument(view().name, "isa", "an instruction set that is available here",

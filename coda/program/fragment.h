@@ -114,7 +114,8 @@ CODA_HD auto map_fragments(Operation operation, const First& first, const Rest&.
         Layout::apply(operation, first.template at<kSpace>(0), rest.template at<kSpace>(0)...);
       },
       "coda: this operation does not take fragments of these element types together: to_float(x) "
-      "makes floats of integers");
+      "makes floats of integers; a comparison gives a mask, which select(mask, 1.0f, 0.0f) makes "
+      "a float of, and && combines masks");
   Fragment<Layout, Result, kSpace> result;
   constexpr int kCount = Layout::count(kSpace);
   CODA_UNROLL

@@ -47,8 +47,9 @@ struct SegmentedViews {
     requires(sizeof...(Rest) + 1 == kSegments)
   constexpr SegmentedViews(const Matrix<T>& first, const Rest&... rest)
       : view{first, Matrix<T>(rest)...}, given(true) {}
-  constexpr SegmentedViews(const Matrix<T>* views) : given(true) {
-    for (int i = 0; i < kSegments; ++i) view[i] = views[i];
+  // nullptr: nothing is given.
+  constexpr SegmentedViews(const Matrix<T>* views) : given(views != nullptr) {
+    for (int i = 0; given && i < kSegments; ++i) view[i] = views[i];
   }
 };
 
@@ -163,12 +164,16 @@ template <Reduction R>
 struct StateOf<R> {
   using type = typename R::template State<float>;
 };
+template <class R>
+inline constexpr bool kHasSmallState = sizeof(typename StateOf<R>::type) <= 4 * sizeof(float);
 }  // namespace detail
 
 template <class ReductionType, int kColumns = kPartialWidth>
 struct RowReduce : SegmentedViews<typename detail::StateOf<ReductionType>::type, 1> {
   static_assert(coda::Reduction<ReductionType>,
                 "coda: a reduction has State, identity, lift, combine and finish");
+  static_assert(detail::kHasSmallState<ReductionType>,
+                "coda: a state is one number or a struct of up to four");
   static_assert(kColumns == 64 || kColumns == 128, "coda: a row partial covers 64 or 128 columns");
   using Reduction = ReductionType;
   using State = typename detail::StateOf<ReductionType>::type;
@@ -181,6 +186,8 @@ template <class ReductionType>
 struct ColumnReduce : SegmentedViews<typename detail::StateOf<ReductionType>::type, 1> {
   static_assert(coda::Reduction<ReductionType>,
                 "coda: a reduction has State, identity, lift, combine and finish");
+  static_assert(detail::kHasSmallState<ReductionType>,
+                "coda: a state is one number or a struct of up to four");
   using Reduction = ReductionType;
   using State = typename detail::StateOf<ReductionType>::type;
   static constexpr PortKind kKind = PortKind::kColumnReduce;

@@ -176,7 +176,9 @@ void check_choice(const ProgramView& program, const PortView& port) {
 void check_port(const ProgramView& program, const PortView& port, const Problem& problem) {
   if (!port.given) {
     if (!port.optional)
-      fail(program, port.name, fmt::format("a {} port {}", kind_name(port.kind), shape_name(port)),
+      fail(program, port.name,
+           port.choices > 0 ? fmt::format("a Choice, 0 to {}", port.choices - 1)
+                            : fmt::format("a {} port {}", kind_name(port.kind), shape_name(port)),
            "nothing (it is missing)");
     return;
   }

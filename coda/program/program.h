@@ -148,7 +148,8 @@ consteval bool check_program() {
       "coda: a program names its ports: static constexpr auto port_names = coda::names(\"a\", "
       "\"b\", ...);");
   constexpr int members = detail::member_count<P>();
-  static_assert(members >= 1 && members <= kMaxPorts, "coda: a program has between 1 and 16 ports");
+  static_assert(members >= 1 && members <= kMaxPorts,
+                "coda: a program has between 1 and 16 ports, members by value: no references");
   if constexpr (requires { P::port_names.size(); }) {
     static_assert(P::port_names.size() == members,
                   "coda: port_names has one name for every member of the program, in order");
@@ -157,15 +158,46 @@ consteval bool check_program() {
                 members <= kMaxPorts) {
     static_assert(detail::all_members_are_ports<P>(),
                   "coda: every member of a program is a port: PerRow, PerColumn, PerElement, "
-                  "Scalar, PerRowFrom, PerHead, PairTable, Store, RowReduce or ColumnReduce");
+                  "Scalar, Choice, PerRowFrom, PerHead, PairTable, Store, RowReduce or "
+                  "ColumnReduce");
     if constexpr (detail::all_members_are_ports<P>()) {
       static_assert(!groups_of<P>() || !detail::has_port_of<P>(PortKind::kRowReduce),
                     "coda: a program with group sums has no RowReduce: its groups do not line up "
                     "with the 64 columns of a partial");
+      static_assert(!detail::takes_halves<P>() || accumulators_of<P>() != 1,
+                    "coda: Paired, PerHead, PairTable and group sums take B in halves of heads, "
+                    "one accumulator each: static constexpr int accumulators = 2;");
     }
   }
   static_assert(accumulators_of<P>() == 1 || accumulators_of<P>() == 2,
                 "coda: a program has one accumulator or two");
+  return true;
+}
+
+namespace detail {
+template <class P, class Tile, class Result>
+consteval bool takes_copy(Result (P::*)(Tile) const) {
+  return true;
+}
+template <class P, class Tile>
+consteval bool takes_copy(...) {
+  return false;
+}
+}  // namespace detail
+
+// Whether operator() is what executors call: outputs go by way of the tile, which keeps them.
+template <class P, class Tile>
+consteval bool check_call() {
+  static_assert(check_program<P>());
+  if constexpr (requires { &P::template operator()<Tile>; }) {
+    static_assert(!detail::takes_copy<P, Tile>(&P::template operator()<Tile>),
+                  "coda: operator() takes the tile by reference: operator()(Tile& tile) const");
+  }
+  if constexpr (requires(const P& program, Tile& tile) { program(tile); }) {
+    using Result = decltype(stdlib::declval<const P&>()(stdlib::declval<Tile&>()));
+    static_assert(stdlib::is_same_v<Result, void>,
+                  "coda: operator() returns nothing: tile.store(port, value) writes an output");
+  }
   return true;
 }
 
@@ -175,8 +207,11 @@ consteval bool check_load() {
   static_assert(
       InputPort<P> && !TablePort<P>,
       "coda: load reads an input port: PerRow, PerColumn, PerElement, Scalar, PerRowFrom or "
-      "PerHead; a PairTable takes lookup(port, row)");
+      "PerHead; a PairTable takes lookup(port, row), a Choice choice(port)");
   if constexpr (InputPort<P>) {
+    static_assert(
+        !requires { P::kChoices; },
+        "coda: a Choice is no value: choice(port) says which way, to branch on");
     static_assert(kOtherwise || !P::kOptional,
                   "coda: load of an Optional port takes the value to use where the port is "
                   "missing: load(port, 0.0f)");

@@ -65,6 +65,11 @@ Array::Array(std::initializer_list<std::initializer_list<double>> lines)
   }
 }
 
+void Array::fail_index(int64_t i, int64_t j) const {
+  throw Error(
+      fmt::format("reference: expected an element of [{}, {}], got ({}, {})", rows, columns, i, j));
+}
+
 Array operator+(const Array& a, const Array& b) { return zip(a, b, std::plus<>()); }
 Array operator-(const Array& a, const Array& b) { return zip(a, b, std::minus<>()); }
 Array operator*(const Array& a, const Array& b) { return zip(a, b, std::multiplies<>()); }

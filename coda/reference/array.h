@@ -18,12 +18,21 @@ struct Array {
   Array(double number) : Array(1, 1, number) {}
   Array(std::initializer_list<std::initializer_list<double>> lines);  // {{1, 2}, {3, 4}}
 
-  double& operator()(int64_t i, int64_t j) { return values[static_cast<size_t>(i * columns + j)]; }
-  double operator()(int64_t i, int64_t j) const {
-    return values[static_cast<size_t>(i * columns + j)];
-  }
+  // Throws coda::Error where there is no such element.
+  double& operator()(int64_t i, int64_t j) { return values[place(i, j)]; }
+  double operator()(int64_t i, int64_t j) const { return values[place(i, j)]; }
   int64_t size() const { return rows * columns; }
   bool operator==(const Array&) const = default;
+
+ private:
+  size_t place(int64_t i, int64_t j) const {
+    // Of unsigned numbers one comparison each: formulas spend their time here.
+    const bool inside = static_cast<uint64_t>(i) < static_cast<uint64_t>(rows) &&
+                        static_cast<uint64_t>(j) < static_cast<uint64_t>(columns);
+    if (!inside) fail_index(i, j);
+    return static_cast<size_t>(i * columns + j);
+  }
+  [[noreturn]] void fail_index(int64_t i, int64_t j) const;
 };
 
 Array operator+(const Array& a, const Array& b);

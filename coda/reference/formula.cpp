@@ -1,10 +1,12 @@
 #include "coda/reference/formula.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "coda/core/error.h"
 #include "coda/reference/tensor_core.h"
@@ -40,6 +42,15 @@ Array round_all(DType type, Array value) {
 }
 
 }  // namespace
+
+const Array& Arrays::at(const std::string& name) const {
+  const auto found = find(name);
+  if (found != end()) return found->second;
+  throw Error(
+      fmt::format("reference: there is no '{}', only {}; what may be missing is asked for by "
+                  "given_or(in, \"{}\", 0) or in.contains(\"{}\")",
+                  name, fmt::join(std::views::keys(*this), ", "), name, name));
+}
 
 std::vector<int64_t> segments_of(const Arrays& in, const std::string& name) {
   const auto found = in.find(name);

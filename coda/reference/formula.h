@@ -15,7 +15,11 @@ namespace coda::reference {
 // its logical shape (vectors as one row, several segments as one), numbers as [1, 1]; "segments.M"
 // and "segments.N", the sizes as one row, where an operand is cut; "head_dim" where B is in halves.
 // Outputs likewise; a reduction whose state has several members gives "port.0", "port.1", ...
-using Arrays = std::map<std::string, Array>;
+struct Arrays : std::map<std::string, Array> {
+  using std::map<std::string, Array>::map;
+  // Throws coda::Error that names what there is.
+  const Array& at(const std::string& name) const;
+};
 
 // The sizes of the segments along M or N ("segments.M"), for partial sums; none where it is whole.
 std::vector<int64_t> segments_of(const Arrays& in, const std::string& name);

@@ -161,20 +161,14 @@ Finding Trial::run(const CheckBackend& backend, size_t configuration) {
   return {};
 }
 
-std::vector<std::string> check_case(const CheckBackend& backend, const Operation& operation,
-                                    const Variant& variant, uint64_t number) {
-  const Case c = make_case(number, variant, backend.rules);
+using Report = std::function<void(const std::string& configuration, const std::string& text)>;
+
+void run_case(const CheckBackend& backend, const Operation& operation, const Variant& variant,
+              const Case& c, const Report& report) {
   const Meaning meaning(operation, variant, c);
-  std::vector<std::string> failures;
-  const auto add = [&](const std::string& configuration, const std::string& text) {
-    failures.push_back(fmt::format("coda check {} --variant {} {} --case {}   {}; {}",
-                                   operation.file.empty() ? operation.name : operation.file,
-                                   variant.name, configuration, number, text, c.text()));
-  };
   if (c.work() < kMostWork) {
     const std::string text = meaning.disagreement(draw_inputs(c, variant, 1));
-    if (!text.empty()) add(backend.configurations[0], text);
-    if (!text.empty()) return failures;
+    if (!text.empty()) return report(backend.configurations[0], text);
   }
   Trial trial(c, operation, meaning, variant, backend.accumulation, 0);
   for (size_t i = 0; i < backend.configurations.size(); ++i) {
@@ -188,7 +182,23 @@ std::vector<std::string> check_case(const CheckBackend& backend, const Operation
           .text.empty();
     };
     if (finding.doubtful && fine(kFreshInstance) && fine(kFreshInstance + 1)) continue;
-    add(backend.configurations[i], finding.text);
+    report(backend.configurations[i], finding.text);
+  }
+}
+
+std::vector<std::string> check_case(const CheckBackend& backend, const Operation& operation,
+                                    const Variant& variant, uint64_t number) {
+  const Case c = make_case(number, variant, backend.rules);
+  std::vector<std::string> failures;
+  const auto report = [&](const std::string& configuration, const std::string& text) {
+    failures.push_back(fmt::format("coda check {} --variant {} {} --case {}   {}; {}",
+                                   operation.file.empty() ? operation.name : operation.file,
+                                   variant.name, configuration, number, text, c.text()));
+  };
+  try {
+    run_case(backend, operation, variant, c, report);
+  } catch (const FormulaFailure& failure) {
+    report(backend.configurations[0], failure.what());
   }
   return failures;
 }

@@ -160,14 +160,13 @@ void draw_arguments(Case& c, const Variant& variant, const plan::KernelEntry* ke
     // A port that is given in a program with nothing filled in has a default.
     // A choice that is left out, or not compiled for, is the usual one.
     const bool decided = kernel != nullptr && (kernel->either >> i & 1) == 0;
-    if ((port.optional || port.choices > 0) && decided) {
-      if ((kernel->given >> i & 1) == 0) continue;
-    } else if ((port.optional || port.given) && random.chance(0.4)) {
-      continue;
-    }
+    const bool may = port.optional || port.choices > 0;
+    const bool usual =
+        may && decided ? (kernel->given >> i & 1) == 0 : (may || port.given) && random.chance(0.4);
+    if (usual && (port.optional || port.given)) continue;  // a choice may have no default
     c.given.insert(port.name);
     if (port.kind == PortKind::kScalar)
-      c.numbers[port.name] = draw_number(c, variant, port, random);
+      c.numbers[port.name] = usual ? port.usual : draw_number(c, variant, port, random);
   }
   // Beside tables, positions are rows of them; else angles stay accurate up to a million.
   const bool table = std::ranges::any_of(variant.program.ports, [&](const PortView& port) {

@@ -1,6 +1,7 @@
 #include "coda/tools/derived_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -74,8 +75,25 @@ std::string includes_of(const trace::Graph& graph, const catalogue::Operation& o
   std::string text = "#pragma once\n";
   if (turns) text += "#include <coda/program/angle.h>\n";
   text += "#include <coda/program/program.h>\n";
-  if (own) text += fmt::format("\n#include \"{}.h\"\n", operation.name);
+  // As the command named it, so that it is found from where the command was given.
+  if (own) text += fmt::format("\n#include \"{}\"\n", operation.file);
   return text;
+}
+
+// Which of several programs was derived: what was chosen and left out; empty where there is no
+// choice.
+std::string instance_text(const trace::Graph& forward) {
+  std::vector<std::string> chosen;
+  for (size_t i = 0; i < forward.program.ports.size(); ++i) {
+    const PortView& port = forward.program.ports[i];
+    if (port.choices > 0) {
+      chosen.push_back(fmt::format("with {} = {}", port.name, forward.facts[i].number));
+    } else if (port.optional && is_input(port.kind) && !port.given) {
+      chosen.push_back("without " + port.name);
+    }
+  }
+  if (chosen.empty()) return "";
+  return fmt::format("Of the program {} (--number, --with).\n", fmt::join(chosen, ", "));
 }
 
 }  // namespace
@@ -87,10 +105,10 @@ std::string derived_text(const trace::Derived& derived, const trace::Graph& forw
           ? "It runs in the epilogue of the forward GEMM, made again."
           : fmt::format("It runs in the epilogue of the GEMM whose result is {}.",
                         derived.accumulator);
-  const trace::PrintOptions print{
-      trace::camel_case(operation.name + "_backward"),
-      fmt::format("The gradient of {}, derived from its program.\n{}", operation.name, runs),
-      comments_of(derived, forward.program)};
+  const trace::PrintOptions print{trace::camel_case(operation.name + "_backward"),
+                                  fmt::format("The gradient of {}, derived from its program.\n{}{}",
+                                              operation.name, instance_text(forward), runs),
+                                  comments_of(derived, forward.program)};
   trace::Graph graph = derived.graph;
   graph.program.name = operation.name + "_backward";  // as its file has to be called
   return fmt::format("{}\n{}{}", includes_of(graph, operation), choices_text(derived, forward),

@@ -19,22 +19,32 @@ constexpr double kAllowed = 0x1p-20;
 
 Meaning::Meaning(const catalogue::Operation& operation, const catalogue::Variant& variant,
                  const Case& c)
-    : formula_(operation.reference) {
+    : formula_file_(operation.name + (operation.file.empty() ? "_reference.h" : "_formula.h")),
+      formula_(operation.reference) {
   if (!operation.file.empty()) graph_ = variant.trace({c.given, c.numbers});
 }
 
+reference::Arrays Meaning::evaluate(const reference::Arrays& in,
+                                    const reference::Rounding& round) const {
+  try {
+    return formula_(in, round);
+  } catch (const std::exception& error) {
+    throw FormulaFailure(fmt::format("{}: {}", formula_file_, error.what()));
+  }
+}
+
 reference::Arrays Meaning::exact(const reference::Arrays& in) const {
-  return formula_ != nullptr ? formula_(in, {}) : trace::evaluate(*graph_, in);
+  return formula_ != nullptr ? evaluate(in, {}) : trace::evaluate(*graph_, in);
 }
 
 reference::Arrays Meaning::unfused(const reference::Arrays& in,
                                    const reference::Rounding& rounding) const {
-  return formula_ != nullptr ? formula_(in, rounding) : trace::evaluate(*graph_, in, &rounding);
+  return formula_ != nullptr ? evaluate(in, rounding) : trace::evaluate(*graph_, in, &rounding);
 }
 
 std::string Meaning::disagreement(const reference::Arrays& in) const {
   if (formula_ == nullptr || !graph_) return "";
-  const reference::Arrays expected = formula_(in, {});
+  const reference::Arrays expected = evaluate(in, {});
   for (const auto& [name, array] : trace::evaluate(*graph_, in)) {
     const auto found = expected.find(name);
     if (found == expected.end()) {

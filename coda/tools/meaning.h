@@ -4,15 +4,23 @@
 #include <optional>
 #include <string>
 
+#include "coda/core/error.h"
 #include "coda/tools/check_case.h"
 #include "coda/trace/graph.h"
 
 namespace coda::tools {
 
+// A formula that threw, with its file.
+class FormulaFailure : public Error {
+ public:
+  using Error::Error;
+};
+
 class Meaning {
  public:
   Meaning(const catalogue::Operation& operation, const catalogue::Variant& variant, const Case& c);
 
+  // Throws FormulaFailure.
   reference::Arrays exact(const reference::Arrays& in) const;  // fp64
   reference::Arrays unfused(const reference::Arrays& in, const reference::Rounding& rounding) const;
 
@@ -21,6 +29,9 @@ class Meaning {
   std::string disagreement(const reference::Arrays& in) const;
 
  private:
+  reference::Arrays evaluate(const reference::Arrays& in, const reference::Rounding& round) const;
+
+  std::string formula_file_;
   reference::Formula formula_;
   std::optional<trace::Graph> graph_;  // of an author's program
 };

@@ -44,6 +44,11 @@ void read_accumulators(Graph& graph, DType element) {
 }  // namespace
 
 Graph backward_program(const Graph& forward, const BackwardOptions& options) {
+  if (!options.accumulators && options.gradients.empty()) {
+    throw Error(
+        fmt::format("derive {}: expected gradients of its accumulators or of inputs, got neither",
+                    forward.program.name));
+  }
   DeriveOptions asked;
   asked.accumulator = "forward";
   asked.outputs = options.outputs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace coda::trace {
 namespace {
@@ -17,6 +18,13 @@ bool commutes(Function function) {
   return function == Function::kAdd || function == Function::kMultiply ||
          function == Function::kEqual || function == Function::kNotEqual ||
          function == Function::kAnd || function == Function::kOr;
+}
+
+// Whether one constant can stand for two: c·(d·x) may be finite, and not 0, where (c·d)·x is not.
+bool holds(double value, Element element) {
+  using Integers = std::numeric_limits<int32_t>;
+  return element == Element::kInteger ? value >= Integers::min() && value <= Integers::max()
+                                      : std::isnormal(static_cast<float>(value));
 }
 
 }  // namespace
@@ -80,10 +88,7 @@ int Builder::apply(Function function, int a, int b, int c) {
   if (simpler >= 0) return simpler;
   Node node{.kind = NodeKind::kApply, .function = function, .operand = {a, b, c}};
   const FunctionFacts& facts = facts_of(function);
-  node.element = facts.comparison                 ? Element::kMask
-                 : function == Function::kSelect  ? this->node(b).element
-                 : function == Function::kToFloat ? Element::kFloat
-                                                  : this->node(a).element;
+  node.element = element_of(function, a, b);
   for (int i = 0; i < facts.operands; ++i) {
     node.space = join(node.space, this->node(node.operand[static_cast<size_t>(i)]).space);
   }
@@ -92,6 +97,13 @@ int Builder::apply(Function function, int a, int b, int c) {
 
 bool Builder::is(int i, Function function) const {
   return node(i).kind == NodeKind::kApply && node(i).function == function;
+}
+
+Element Builder::element_of(Function function, int a, int b) const {
+  return facts_of(function).comparison    ? Element::kMask
+         : function == Function::kSelect  ? node(b).element
+         : function == Function::kToFloat ? Element::kFloat
+                                          : node(a).element;
 }
 
 bool Builder::is_constant(int i, double value) const {
@@ -103,10 +115,12 @@ int Builder::tidied(Function function, int a, int b, int c) {
   const std::array given{a, b, c};
   const auto constant_at = [&](int i) { return node(i).kind == NodeKind::kConstant; };
   const bool known = std::all_of(given.begin(), given.begin() + operands, constant_at);
-  if (known && node(a).element == Element::kFloat && !facts_of(function).comparison) {
+  if (known) {
     const std::array<double, 3> values{node(a).value, operands > 1 ? node(b).value : 0,
                                        operands > 2 ? node(c).value : 0};
-    return constant(compute(function, values.data()));
+    const double value = compute(function, values.data());
+    const Element element = element_of(function, a, b);
+    if (element != Element::kInteger || holds(value, element)) return constant(value, element);
   }
   const auto negated = [&](int i) { return is(i, Function::kNegate); };
   const auto inner = [&](int i) { return node(i).operand[0]; };
@@ -130,10 +144,13 @@ int Builder::tidied(Function function, int a, int b, int c) {
       if (is_constant(b, -1)) return negate(a);
       if (negated(a)) return negate(multiply(inner(a), b));
       if (negated(b)) return negate(multiply(a, inner(b)));
-      // Constants first, and one of them at most.
-      if (constant_at(b)) return multiply(b, a);
+      // Constants first, and one of them at most where it can stand for two.
+      if (constant_at(b) && !constant_at(a)) return multiply(b, a);
       if (constant_at(a) && is(b, Function::kMultiply) && constant_at(inner(b))) {
-        return multiply(constant(node(a).value * node(inner(b)).value), node(b).operand[1]);
+        const double first = node(a).value, second = node(inner(b)).value;
+        if (first == 0 || second == 0 || holds(first * second, node(a).element)) {
+          return multiply(constant(first * second, node(a).element), node(b).operand[1]);
+        }
       }
       return -1;
     case Function::kDivide:
@@ -144,6 +161,14 @@ int Builder::tidied(Function function, int a, int b, int c) {
       if (is_constant(c, 0)) return multiply(a, b);
       if (is_constant(a, 1)) return add(b, c);
       if (is_constant(b, 1)) return add(a, c);
+      return -1;
+    case Function::kAnd:
+      if (constant_at(a)) return node(a).value != 0 ? b : a;
+      if (constant_at(b)) return node(b).value != 0 ? a : b;
+      return -1;
+    case Function::kOr:
+      if (constant_at(a)) return node(a).value != 0 ? a : b;
+      if (constant_at(b)) return node(b).value != 0 ? b : a;
       return -1;
     case Function::kSelect:
       if (constant_at(a)) return node(a).value != 0 ? b : c;

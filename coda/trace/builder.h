@@ -41,7 +41,8 @@ class Builder {
   using Key = std::tuple<int, int, int, int, int, uint64_t, int, int, int>;
   int add_node(const Node& node);
   bool is(int i, Function function) const;
-  int tidied(Function function, int a, int b, int c);  // -1: nothing to tidy
+  Element element_of(Function function, int a, int b) const;  // of what it gives
+  int tidied(Function function, int a, int b, int c);         // -1: nothing to tidy
 
   std::vector<Node>& nodes_;
   std::map<Key, int> known_;

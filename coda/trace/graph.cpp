@@ -56,6 +56,40 @@ Function function_of(const char* operation) {
   throw Error(fmt::format("trace: a graph has no function for the operation {}", operation));
 }
 
+const char* described(Element element) {
+  switch (element) {
+    case Element::kFloat: return "a float";
+    case Element::kInteger: return "an integer";
+    case Element::kMask: return "a mask";
+  }
+  return "";
+}
+
+Element operand_element(Function function, int i, Element number) {
+  switch (function) {
+    case Function::kAnd:
+    case Function::kOr:
+    case Function::kNot: return Element::kMask;
+    case Function::kToFloat: return Element::kInteger;
+    case Function::kSelect:
+      if (i == 0) return Element::kMask;
+      [[fallthrough]];
+    case Function::kAdd:
+    case Function::kSubtract:
+    case Function::kMultiply:
+    case Function::kNegate:
+    case Function::kAbs:
+    case Function::kMin:
+    case Function::kMax:
+    case Function::kLess:
+    case Function::kLessEqual:
+    case Function::kEqual:
+    case Function::kNotEqual:
+    case Function::kFma: return number == Element::kMask ? Element::kFloat : number;
+    default: return Element::kFloat;
+  }
+}
+
 double compute(Function function, const double* x) {
   const double a = x[0];
   switch (function) {

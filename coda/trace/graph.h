@@ -14,6 +14,7 @@
 namespace coda::trace {
 
 enum class Element { kFloat, kInteger, kMask };
+const char* described(Element element);  // "a float"
 
 // The operations of program/operation.h, and of program/math.h those that have a derivative of
 // their own: sigmoid and relu, which recognise() finds.
@@ -56,6 +57,8 @@ struct FunctionFacts {
   bool comparison;  // gives a mask
 };
 const FunctionFacts& facts_of(Function function);
+// What operand i has to be. number: what the first of the operands is that have to be alike.
+Element operand_element(Function function, int i, Element number);
 Function function_of(const char* operation);
 double compute(Function function, const double* operands);  // in fp64; a mask is 0 or 1
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -15,6 +16,13 @@
 
 namespace coda::trace {
 namespace {
+
+bool is_integer(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
+
+void refuse_taken(const std::string& name) {
+  if (!is_taken(name) && !is_reserved(name)) return;
+  throw Error(fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
+}
 
 class Reader {
  public:
@@ -53,10 +61,7 @@ class Reader {
       throw Error(
           fmt::format("'{}': expected a name of ASCII letters, digits and underscores", name));
     }
-    if (is_taken(name)) {
-      throw Error(
-          fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
-    }
+    refuse_taken(name);
     return name;
   }
 
@@ -69,11 +74,26 @@ class Reader {
     fail("bf16, fp16, fp32, int32 or int64", name);
   }
 
+  DType float_element(size_t i) const {
+    const DType type = element(i);
+    if (is_integer(type)) fail("bf16, fp16 or fp32", words_[i]);
+    return type;
+  }
+
+  // Whatever the process's locale is.
   double number(size_t i) const {
     const std::string& text = word(i, "a number");
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (end != text.c_str() + text.size() || std::isnan(value)) fail("a number", text);
+    const char* const end = text.data() + text.size();
+    double value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end || std::isnan(value)) fail("a number", text);
+    return value;
+  }
+
+  double integer(size_t i) const {
+    const double value = number(i);
+    if (value != std::floor(value) || value < -0x1p31 || value >= 0x1p31)
+      fail("a whole number of 32 bits", words_[i]);
     return value;
   }
 
@@ -100,19 +120,22 @@ class Reader {
 
   void read_program() {
     ProgramView& program = result_.graph.program;
-    result_.operand = element(2);
+    if (!program.name.empty()) fail("one line 'program'", "another");
+    result_.operand = float_element(2);
     const double count = number(3);
     if (count != 1 && count != 2) fail("1 or 2 accumulators", words_[3]);
     program.accumulators = static_cast<int>(count);
     program.name = identifier(1);
-    if (const std::string type = camel_case(program.name); type.empty() || std::isdigit(type[0])) {
+    const std::string struct_name = camel_case(program.name);
+    if (struct_name.empty() || std::isdigit(struct_name[0])) {
       throw Error(
           fmt::format("'{}': expected a program's name to have a letter first", program.name));
     }
-    // What its struct would be called, and types that stand inside.
+    refuse_taken(struct_name);
+    // Types that stand inside of it.
     for (const char* type : {"PerElement", "PerRow", "PerColumn", "Scalar", "Store", "RowReduce",
                              "ColumnReduce", "Sum", "Max", "LogSumExp"}) {
-      if (camel_case(program.name) != type) continue;
+      if (struct_name != type) continue;
       throw Error(fmt::format("'{}' is taken by coda::{}: give the program another name",
                               program.name, type));
     }
@@ -136,7 +159,10 @@ class Reader {
       view.alignment = 4;
       view.partial_width = kPartialWidth;
     } else {
-      view.dtype = element(3);
+      // Kernels read integers by rows alone, and scalars as floats.
+      view.dtype = view.kind == PortKind::kPerRow ? element(3) : float_element(3);
+      if (view.kind == PortKind::kScalar && view.dtype != DType::kFp32)
+        fail("fp32, which a Scalar is", words_[3]);
       view.element_bytes = view.alignment = dtype_bytes(view.dtype);
       if (view.kind == PortKind::kScalar && words_.size() > 4) facts.number = number(4);
     }
@@ -174,7 +200,7 @@ class Reader {
     }
     if (what == "load") return read_load();
     if (what == "constant") return builder_.constant(number(2));
-    if (what == "integer") return builder_.constant(number(2), Element::kInteger);
+    if (what == "integer") return builder_.constant(integer(2), Element::kInteger);
     if (what == "row") return builder_.row();
     if (what == "column") return builder_.column();
     const Function function = function_of(what.c_str());
@@ -184,7 +210,28 @@ class Reader {
     }
     std::array<int, 3> operand{-1, -1, -1};
     for (size_t i = 0; i < count; ++i) operand.at(i) = place(2 + i);
-    return builder_.apply(function, operand[0], operand[1], operand[2]);
+    const auto element = [&](size_t i) { return builder_.node(operand.at(i)).element; };
+    const Element number = element(function == Function::kSelect ? 1 : 0);
+    for (size_t i = 0; i < count; ++i) {
+      const Element expected = operand_element(function, static_cast<int>(i), number);
+      if (element(i) == expected) continue;
+      fail(fmt::format("{} as operand {} of {}", described(expected), i + 1, what),
+           fmt::format("{}, node {}", described(element(i)), words_[2 + i]));
+    }
+    const int result = builder_.apply(function, operand[0], operand[1], operand[2]);
+    check_integer(builder_.node(result));
+    return result;
+  }
+
+  // C++ takes a plain number beside fragments for a float where none of them is of integers.
+  void check_integer(const Node& node) const {
+    if (node.kind != NodeKind::kApply || node.element != Element::kInteger) return;
+    for (int i = node.function == Function::kSelect ? 1 : 0; i < node.operands(); ++i) {
+      const int operand = node.operand[static_cast<size_t>(i)];
+      if (builder_.node(operand).kind != NodeKind::kConstant) return;
+    }
+    fail("an integer of 32 bits, or one that is not of constants alone",
+         fmt::format("'{}'", fmt::join(words_, " ")));
   }
 
   int read_load() {
@@ -195,8 +242,8 @@ class Reader {
                         : view.kind == PortKind::kPerColumn ? Space::kColumn
                                                             : Space::kScalar;
     if (!is_input(view.kind)) fail("a port that is read", view.name + ", an output");
-    const bool integer = view.dtype == DType::kInt32 || view.dtype == DType::kInt64;
-    return builder_.load(port, 0, space, integer ? Element::kInteger : Element::kFloat);
+    return builder_.load(port, 0, space,
+                         is_integer(view.dtype) ? Element::kInteger : Element::kFloat);
   }
 
   void read_output() {

@@ -6,7 +6,9 @@
 //   node OPERATION PLACE...                  node Multiply 0 1
 //   output PORT PLACE                        output norm 7
 // KIND: PerElement, PerRow, PerColumn, Scalar, Store, RowReduce, ColumnReduce. REDUCTION: Sum, Max,
-// LogSumExp. OPERATION: of program/operation.h. PLACE: of a node before. Host only.
+// LogSumExp. OPERATION: of program/operation.h, of operands as its kernels take them. PLACE: of a
+// node before. ELEMENT: bf16, fp16 or fp32, of a PerRow also int32 or int64, of a Scalar fp32.
+// Numbers are decimal in every locale. Host only.
 #pragma once
 #include "coda/trace/graph.h"
 

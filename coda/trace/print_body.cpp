@@ -20,6 +20,7 @@ std::string literal(double value, Element element) {
   if (element == Element::kMask) return value != 0 ? "true" : "false";
   if (element == Element::kInteger) return fmt::format("{}", static_cast<int64_t>(value));
   const auto number = static_cast<float>(value);  // a number of fp64 may be beyond it
+  if (std::isnan(number)) return "coda::stdlib::numeric_limits<float>::quiet_NaN()";
   if (std::isinf(number)) {
     return number < 0 ? "-coda::stdlib::numeric_limits<float>::infinity()"
                       : "coda::stdlib::numeric_limits<float>::infinity()";

@@ -52,7 +52,8 @@ std::string camel_case(const std::string& name) {
     if (c == '_' || c == '-') {
       upper = true;
     } else {
-      result += upper ? static_cast<char>(std::toupper(c)) : c;
+      const bool small = c >= 'a' && c <= 'z';  // in any locale
+      result += static_cast<char>(upper && small ? c - 'a' + 'A' : c);
       upper = false;
     }
   }
@@ -105,7 +106,7 @@ std::string print_cpp(const Graph& graph, const PrintOptions& options) {
     result += (i == 0 || column == 6 ? "" : " ") + text;
     column += text.size() + 1;
   }
-  result += "\n";
+  result += names.empty() ? ");\n" : "\n";
   if (graph.program.accumulators > 1) {
     result +=
         fmt::format("  static constexpr int accumulators = {};\n", graph.program.accumulators);

@@ -43,8 +43,18 @@ BodyPrinter::Text BodyPrinter::applied(const Node& node) const {
   const auto& x = node.operand;
   if (level == kUnary) return {facts.name + operand(x[0], kPrimary), kUnary};
   if (level < kPrimary) {
-    if (style_ == Style::kFormula && node.function == Function::kMultiply) {
-      return {operand(x[0], level) + "·" + operand(x[1], level), level};
+    const auto first_is_constant = [&](const Node& product) {
+      const size_t first = static_cast<size_t>(product.operand[0]);
+      return product.kind == NodeKind::kApply && product.function == Function::kMultiply &&
+             graph_.nodes[first].kind == NodeKind::kConstant;
+    };
+    if (node.function == Function::kMultiply) {
+      // c·(d·x) where c·d overflows, else the builder had made one constant of them.
+      const bool apart =
+          first_is_constant(node) && first_is_constant(graph_.nodes[static_cast<size_t>(x[1])]);
+      return {operand(x[0], level) + (style_ == Style::kFormula ? "·" : " * ") +
+                  operand(x[1], apart ? level + 1 : level),
+              level};
     }
     const bool ordered = node.function == Function::kSubtract ||
                          node.function == Function::kDivide || level <= kEqual || level == kLess;
@@ -66,6 +76,7 @@ BodyPrinter::Text BodyPrinter::formula_leaf(const Node& node) const {
     case NodeKind::kConstant: {
       const int level = node.value < 0 ? kUnary : kPrimary;
       if (std::isinf(static_cast<float>(node.value))) return {node.value < 0 ? "-∞" : "∞", level};
+      if (std::isnan(node.value)) return {"NaN", kPrimary};
       std::string text = literal(node.value, Element::kFloat);
       text.pop_back();
       if (text.ends_with(".0")) text.resize(text.size() - 2);

@@ -1,5 +1,6 @@
 #include "coda/trace/words.h"
 
+#include <algorithm>
 #include <set>
 
 namespace coda::trace {
@@ -38,8 +39,19 @@ bool is_word_of_cpp(std::string_view name) {
                                                 "xor",           "xor_eq",      "EOF",
                                                 "INFINITY",      "M_E",         "M_PI",
                                                 "NAN",           "NULL",        "assert",
-                                                "errno"};
+                                                "errno",         "BUFSIZ",      "EDOM",
+                                                "EILSEQ",        "ERANGE",      "SNAN",
+                                                "WEOF"};
   return words.contains(name);
+}
+
+bool is_reserved(std::string_view name) {
+  const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const bool like_macro = name.find('_') != std::string_view::npos &&
+                          std::ranges::any_of(name, capital) &&
+                          std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+  return like_macro || name.find("__") != std::string_view::npos ||
+         (name.size() > 1 && name[0] == '_' && capital(name[1]));
 }
 
 bool is_taken(std::string_view name) {

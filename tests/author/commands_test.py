@@ -109,7 +109,22 @@ def check_wrong_formula(folder: Path) -> None:
     expect(line, "in fp64 the program means", "the formula")
     command = shlex.split(re.split(r"   ", line)[0])
     run(*command[1:], folder=folder, status=FAILED)
+    formula.write_text(right.replace("return {{", "const coda::reference::Arrays outputs{{"))
+    said = run("check", "my_program", folder=folder, status=BAD_USE).stderr
+    expect(said, "my_program_formula.h", "no return statement")
+    formula.write_text(right.replace('in.at("bias")', 'in.at("bais")'))
+    said = run("check", "my_program", "--cases", "1", folder=folder, status=FAILED).stdout
+    expect(said, "my_program_formula.h: reference: there is no 'bais', only A, B, bias")
     formula.write_text(right)
+
+
+def check_wrong_cases(folder: Path) -> None:
+    cases = folder / "my_program/my_program_cases.h"
+    right = cases.read_text()
+    cases.write_text(right.replace('"bias"', '"bais"'))
+    said = run("check", "my_program", folder=folder, status=BAD_USE).stderr
+    expect(said, "my_program_cases.h: values: input 'bais': there is none, only bias")
+    cases.write_text(right)
 
 
 def check_mistakes(folder: Path) -> None:
@@ -125,6 +140,10 @@ def check_mistakes(folder: Path) -> None:
     )
     said = run("check", "my_program", folder=folder, status=BAD_USE).stderr
     expect(said, "output 'out' is written twice", "my_program.h:17", "my_program.h:18")
+    program.write_text(right.replace("tile.store(out, y);", ""))
+    line = right[: right.index("struct ")].count("\n") + 1
+    said = run("derive", "my_program/", folder=folder, status=BAD_USE).stderr
+    expect(said, f"my_program/my_program.h:{line}: my_program: output 'out' is never written")
     program.write_text(right)
 
 
@@ -254,6 +273,7 @@ def main() -> int:
             check_program,
             check_launches,
             check_wrong_formula,
+            check_wrong_cases,
             check_mistakes,
             check_missing_files,
             check_explain,

@@ -6,7 +6,9 @@
 
 #include "coda/author/kernels.h"
 #include "coda/core/error.h"
+#include "impure_programs.h"
 #include "inspected_programs.h"
+#include "tests/program/reductions.h"
 
 namespace coda::author {
 namespace {
@@ -62,6 +64,57 @@ TEST(Inspect, NamesPortsThatAreNeverUsed) {
 TEST(Inspect, RefusesWhatIsNaNWhateverTheInput) {
   expect_parts(message_of<ReducesNaN>(), {"inspected_programs.h:", "'top' is given NaN"});
   expect_parts(message_of<StoresNaN>(), {"inspected_programs.h:", "'out' is given NaN"});
+}
+
+TEST(Inspect, RefusesProgramsThatKeepSomething) {
+  expect_parts(message_of<KeepsCount>(), {"the second time", "static or global variable"});
+  expect_parts(message_of<KeepsOrder>(), {"the second time"});
+}
+
+TEST(Inspect, TriesReductions) {
+  EXPECT_EQ(message_of<Reduces<Sum>>(), "");
+  EXPECT_EQ(message_of<Reduces<Max>>(), "");
+  EXPECT_EQ(message_of<Reduces<LogSumExp>>(), "");
+  EXPECT_EQ(message_of<Reduces<Moments>>(), "");
+  EXPECT_EQ(message_of<ReducesPlaces<ArgMax>>(), "");
+  expect_parts(message_of<ReducesPlaces<ArgMaxOfSome>>(),
+               {"a = {2, 2} and b = {2, 4}", "combine(b, a) is not combine(a, b)"});
+  expect_parts(message_of<Reduces<ReducedBy<Larger>>>(),
+               {"Larger", "of 'sums': combine(identity(), -3) gives 0, expected -3"});
+  expect_parts(message_of<Reduces<ReducedBy<RootOfSquares>>>(),
+               {"combine(identity(), -3) gives 3, expected -3"});
+  expect_parts(message_of<Reduces<ReducedBy<Twice>>>(), {"combine(b, a) is not combine(a, b)"});
+  expect_parts(message_of<Reduces<ReducedBy<Halves>>>(),
+               {"combine(a, combine(b, c)) is not combine(combine(a, b), c)"});
+}
+
+std::string cases_message(const std::vector<std::string>& exact,
+                          const std::map<std::string, catalogue::Values>& values) {
+  catalogue::Operation operation{.name = "right", .exact = exact};
+  operation.variants.resize(1);
+  operation.variants[0].program = describe(Good{});
+  operation.variants[0].values = values;
+  try {
+    inspect_cases(operation);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Inspect, RefusesCasesOfPortsThatThereAreNot) {
+  using catalogue::Values;
+  EXPECT_EQ(cases_message({"out", "before"}, {{"bias", Values::uniform(1, 1)}}), "");
+  expect_parts(cases_message({"oot"}, {}),
+               {"right_cases.h: exact: output 'oot': there is none, only before, out"});
+  expect_parts(cases_message({"bias"}, {}), {"there is none, only before, out"});
+  expect_parts(cases_message({}, {{"bais", Values::normal()}}),
+               {"right_cases.h: values: input 'bais': there is none, only bias"});
+  expect_parts(cases_message({}, {{"out", Values::normal()}}), {"there is none, only bias"});
+  expect_parts(cases_message({}, {{"bias", Values::uniform(8, -8)}}),
+               {"values of 'bias': expected low <= high, got 8 and -8"});
+  expect_parts(cases_message({}, {{"bias", Values::integer(8, -8)}}), {"expected low <= high"});
+  expect_parts(cases_message({}, {{"bias", Values::numbers({})}}), {"at least one number"});
 }
 
 TEST(Inspect, RefusesNamesThatMeanSomethingElse) {

@@ -1,11 +1,14 @@
-// Programs that come as graphs: what is refused, and that what is worked out for a kernel without
-// the program's type is what its type says.
+// Programs that come as graphs: that they run, and that what is worked out for a kernel without the
+// program's type is what its type says.
 #include "coda/author/traced_program.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "coda/author/nvrtc.h"
 #include "coda/author/traced_kernel.h"
+#include "coda/catalogue/operation.h"
 #include "coda/coda.h"
 #include "coda/core/error.h"
 #include "coda/trace/graph_text.h"
@@ -55,12 +58,10 @@ struct Gated {
   Store<bf16> out;
   RowReduce<Sum> norm;
   ColumnReduce<Max> top;
-  static constexpr auto port_names = names("up", "scale", "bias", "alpha", "out", "norm", "top");
 };
 struct PairProgram {
   Store<fp16> out;
   RowReduce<LogSumExp> lse;
-  static constexpr auto port_names = names("out", "lse");
   static constexpr int accumulators = 2;
 };
 
@@ -122,62 +123,6 @@ TEST(TracedProgramTest, NvrtcCompilesThem) {
   }
 }
 
-struct BadText {
-  const char *text, *message;
-};
-
-TEST(TracedProgramTest, RefusesGraphs) {
-  const std::string head = "program p bf16 1\nport Store out bf16\nport PerRow a fp32\n";
-  const BadText cases[] = {
-      {"node accumulator 1\n", "an accumulator that the program has, got 1"},
-      {"node load out\n", "a port that is read, got out, an output"},
-      {"node load b\n", "p has no port 'b'"},
-      {"node Multiply 0 1\n", "the place of a node before, got 0"},
-      {"node accumulator 0\nnode Multiply 0\n", "2 operands of Multiply, got 1"},
-      {"node Frobnicate 0\n", "no function for the operation Frobnicate"},
-      {"node constant one\n", "a number, got one"},
-      {"node constant nan\n", "a number, got nan"},
-      {"node accumulator 0\noutput a 0\n", "a port that is written, got a, an input"},
-      {"node accumulator 0\noutput out 0\noutput out 0\n", "one output to a port, got out twice"},
-      {"node row\noutput out 0\n", "a float to write"},
-      {"node accumulator 0\n", "never writes to 'out'"},
-      {"port Store out bf16\n", "a name of its own for every port"},
-      {"port Store 1st bf16\n", "a name of ASCII letters"},
-      {"port Store while bf16\n", "'while' is a word of C++"},
-      {"port Store not_eq bf16\n", "'not_eq' is a word of C++"},
-      {"port Store NAN bf16\n", "'NAN' is a word of C++"},
-      {"port Store Tile bf16\n", "'Tile' is a word of C++ or of its programs"},
-      {"port Store o int8\n", "bf16, fp16, fp32, int32 or int64, got int8"},
-      {"port RowReduce o Median\n", "Sum, Max or LogSumExp, got Median"},
-      {"port Table o fp32\n", "or ColumnReduce, got Table"},
-      {"port Store\n", "a name, got 'port Store'"},
-      {"edge 1\n", "program, port, node or output, got edge"},
-  };
-  for (const BadText& bad : cases) {
-    try {
-      trace::read_graph(head + bad.text);
-      FAIL() << bad.text;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(bad.message), std::string::npos) << error.what();
-    }
-  }
-  for (const BadText& bad : {BadText{"", "a line 'program', got none"},
-                             {"node row\n", "a line 'program' first"},
-                             {"program p bf16 3\n", "1 or 2 accumulators, got 3"},
-                             {"program p bf16\n", "a number, got 'program p bf16'"},
-                             {"program sum bf16 1\n", "'sum' is taken by coda::Sum"},
-                             {"program _ bf16 1\n", "a program's name to have a letter first"},
-                             {"program _1 bf16 1\n", "a program's name to have a letter first"},
-                             {"program p bf16 1\n", "an output at least, got none"}}) {
-    try {
-      trace::read_graph(bad.text);
-      FAIL() << bad.text;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(bad.message), std::string::npos) << error.what();
-    }
-  }
-}
-
 // Values go by the beginnings of ports' names: of 'order' that would be 'or'.
 TEST(TracedProgramTest, SourcesCallValuesNoWordOfCpp) {
   const std::string source = program(R"(program p fp32 1
@@ -209,6 +154,80 @@ output out 2
   EXPECT_NE(source.find("A·Bᵀ + -∞"), std::string::npos) << source;
 }
 
+// Whatever the host's compiler is given: all that graphs may say and C++ has no plain word for.
+TEST(TracedProgramTest, RunsOnTheHost) {
+  setenv("CODA_CACHE", testing::TempDir().c_str(), 1);
+  const coda_program* turned = nullptr;
+  ASSERT_EQ(coda_define_program(R"(program turned fp32 1
+port PerRow frequency fp32
+port PerRow place int32
+port Scalar alpha fp32
+port Store out fp32
+node accumulator 0
+node load frequency
+node load place
+node ToFloat 2
+node TurnCosine 3 1
+node TurnSine 3 1
+node constant 0
+node Divide 6 6
+node Less 0 6
+node Select 8 7 4
+node constant 1e30
+node Multiply 10 5
+node Multiply 10 11
+node load alpha
+node Multiply 13 12
+node Add 9 14
+output out 15
+)",
+                                &turned),
+            CODA_OK)
+      << coda_last_error();
+  float x[2] = {1, -1}, w[1] = {1}, frequency[2] = {0, 0}, out[2] = {};
+  int32_t place[2] = {1, 2};
+  const coda_tensor a{x, CODA_FP32, 2, 1, 1, 0}, b{w, CODA_FP32, 1, 1, 1, 0};
+  const coda_tensor frequencies{frequency, CODA_FP32, 1, 2, 2, 0};
+  const coda_tensor places{place, CODA_INT32, 1, 2, 2, 0}, result{out, CODA_FP32, 2, 1, 1, 0};
+  const coda_operand operand_a{&a, nullptr, 1, CODA_CUT_NONE, 0};
+  const coda_operand operand_b{&b, nullptr, 1, CODA_CUT_NONE, 0};
+  const coda_argument arguments[] = {{"frequency", &frequencies, 1, 0},
+                                     {"place", &places, 1, 0},
+                                     {"alpha", nullptr, 0, 2},
+                                     {"out", &result, 1, 0}};
+  ASSERT_EQ(coda_run_program(turned, &operand_a, &operand_b, arguments, 4, nullptr), CODA_OK)
+      << coda_last_error();
+  EXPECT_EQ(out[0], 1);  // cos 0 + 2·10^30·10^30·sin 0
+  EXPECT_TRUE(std::isnan(out[1]));
+}
+
+// PyTorch asks for gradients before anybody knows that they are zero.
+TEST(TracedProgramTest, NoOutputDependsOnWhatWasAsked) {
+  const coda_program *steps = nullptr, *derived = nullptr;
+  ASSERT_EQ(coda_define_program("program steps fp32 1\nport Store out fp32\nnode accumulator 0\n"
+                                "node Floor 0\noutput out 1\n",
+                                &steps),
+            CODA_OK);
+  const coda_backward options{sizeof(options), "out", "", 1, 0, CODA_FP32};
+  ASSERT_EQ(coda_derive_program(steps, &options, &derived), CODA_OK) << coda_last_error();
+  const std::string source = coda_program_source(derived);
+  EXPECT_NE(source.find("coda::names();\n"), std::string::npos) << source;
+  float x[1] = {1};
+  const coda_tensor tensor{x, CODA_FP32, 1, 1, 1, 0};
+  const coda_operand operand{&tensor, nullptr, 1, CODA_CUT_NONE, 0};
+  EXPECT_EQ(coda_run_program(derived, &operand, &operand, nullptr, 0, nullptr), CODA_OK)
+      << coda_last_error();
+}
+
+TEST(TracedProgramTest, LongNamesAreCut) {
+  try {
+    catalogue::find_operation(std::string(63, 'x') + std::string(1000, '\xc3'));
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_LT(std::string(error.what()).find("x\xc3...'; there are "), 100u) << error.what();
+  }
+}
+
 TEST(TracedProgramTest, CInterface) {
   const coda_program *gated = nullptr, *again = nullptr, *derived = nullptr;
   ASSERT_EQ(coda_define_program(kGated, &gated), CODA_OK) << coda_last_error();
@@ -224,6 +243,11 @@ TEST(TracedProgramTest, CInterface) {
   EXPECT_STREQ(port.name, "alpha");
   EXPECT_EQ(coda_get_program_port(gated, 7, &port), CODA_BAD_ARGUMENT);
 
+  options.gradients = "";
+  EXPECT_EQ(coda_derive_program(gated, &options, &derived), CODA_BAD_ARGUMENT);
+  EXPECT_STREQ(coda_last_error(),
+               "derive gated: expected gradients of its accumulators or of inputs, got neither");
+  options.gradients = "bias";
   options.outputs = "other";
   EXPECT_EQ(coda_derive_program(gated, &options, &derived), CODA_BAD_ARGUMENT);
   EXPECT_NE(std::string(coda_last_error()).find("has no port 'other'"), std::string::npos);

@@ -34,6 +34,12 @@ TEST(DescribeTest, ProgramAndNames) {
   }
 }
 
+TEST(DescribeTest, NullIsMissing) {
+  Everything program{.residual = nullptr, .out = nullptr, .lse = nullptr, .columns = nullptr};
+  program.bias = nullptr;
+  for (const PortView& port : describe(program).ports) EXPECT_FALSE(port.given) << port.name;
+}
+
 TEST(DescribeTest, TypesSizesAndWrappers) {
   const ProgramView view = describe(Everything{});
   const DType types[] = {DType::kInt32, DType::kInt64, DType::kBf16,  DType::kFp16,

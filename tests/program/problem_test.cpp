@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "tests/program/expect_error.h"
+
 namespace coda {
 namespace {
 
@@ -105,6 +107,24 @@ TEST(ProblemTest, ExpectedExtentOfEveryKind) {
   EXPECT_EQ(extent(PortKind::kRowReduce, 1, 0), Shape(3, 130));
   EXPECT_EQ(extent(PortKind::kColumnReduce, 1, 0), Shape(3, 100));
   EXPECT_EQ(extent(PortKind::kPerRowFrom, 1, 0).second, 130);
+}
+
+enum class Way { kPlain, kTwice };
+struct Chooses {
+  Choice<Way, Way::kTwice> way;
+  Store<bf16> out;
+  static constexpr const char* name = "chooses";
+  static constexpr auto port_names = names("way", "out");
+};
+
+TEST(ProblemTest, MissingChoiceSaysWhichThereAre) {
+  const Chooses program{.way = {}, .out = Matrix(place(2), 5, 7)};
+  expect_error(
+      [&] {
+        validate(describe(program), Operand(Matrix(place(0), 5, 3)),
+                 Operand(Matrix(place(1), 7, 3)));
+      },
+      {"chooses: argument 'way': expected a Choice, 0 to 1, got nothing (it is missing)"});
 }
 
 TEST(ProblemTest, RowSegmentsCutRowPorts) {

@@ -68,6 +68,7 @@ struct Mixed {
   Optional<ColumnReduce<Sum>> columns;
   static constexpr auto port_names =
       names("alpha", "target", "bias", "residual", "rstd", "out", "lse", "columns");
+  static constexpr int accumulators = 2;
 };
 
 TEST(ReflectTest, CountsPortsOfEveryKind) {
@@ -118,9 +119,9 @@ struct Named {
 
 TEST(ProgramTest, TraitsAndTheirDefaults) {
   EXPECT_STREQ(name_of<Named>(), "named");
-  EXPECT_STREQ(name_of<Mixed>(), "program");
-  static_assert(accumulators_of<Named>() == 2 && accumulators_of<Mixed>() == 1);
-  static_assert(groups_of<Named>() && !groups_of<Mixed>());
+  EXPECT_STREQ(name_of<P1>(), "program");
+  static_assert(accumulators_of<Named>() == 2 && accumulators_of<P1>() == 1);
+  static_assert(groups_of<Named>() && !groups_of<P1>());
   static_assert(check_program<Named>());
 }
 

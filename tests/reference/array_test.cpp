@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "coda/core/error.h"
 
@@ -19,6 +20,20 @@ TEST(Array, HoldsLines) {
   EXPECT_EQ(Array(7.0), (Array{{7}}));
   EXPECT_EQ(Array(2, 1, 5.0), (Array{{5}, {5}}));
   EXPECT_THROW((Array{{1, 2}, {3}}), Error);
+}
+
+TEST(Array, HasNoElementsBeyondItsExtents) {
+  Array x = kMatrix;
+  for (const auto& [i, j] :
+       {std::pair(2, 0), std::pair(0, 3), std::pair(-1, 0), std::pair(0, -1)}) {
+    EXPECT_THROW(x(i, j) = 0, Error) << i << " " << j;
+    EXPECT_THROW(std::as_const(x)(i, j), Error) << i << " " << j;
+  }
+  try {
+    x(1, 7) = 0;
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "reference: expected an element of [2, 3], got (1, 7)");
+  }
 }
 
 TEST(Array, ArithmeticBroadcasts) {

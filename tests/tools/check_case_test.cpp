@@ -70,6 +70,27 @@ TEST(CheckCase, CoversShapesStructureAndData) {
   EXPECT_LT(seen["bias"], with_bias * 3 / 4);  // given by some, left out by others
 }
 
+// Neither on the CPU nor for a kernel that has only the usual way.
+TEST(CheckCase, ChoiceWithoutADefaultIsNeverLeftOut) {
+  Variant variant = catalogue::find_operation("linear_swiglu").variants[0];
+  const auto choice = std::ranges::find(variant.program.ports, "activation", &PortView::name);
+  ASSERT_NE(choice, variant.program.ports.end());
+  choice->given = false;
+  const plan::KernelEntry usual_only{.operand = variant.operand, .accumulators = 2};
+  std::map<double, int> seen;
+  for (const bool with_kernel : {false, true}) {
+    CaseRules rules;
+    if (with_kernel) rules.kernels = [&](const Variant&) { return std::span(&usual_only, 1); };
+    for (uint64_t number = 0; number < 100; ++number) {
+      const Case c = make_case(number, variant, rules);
+      ASSERT_TRUE(c.given.contains("activation")) << number;
+      ++seen[c.numbers.at("activation")];
+    }
+  }
+  EXPECT_GT(seen[choice->usual], 50);
+  EXPECT_GT(seen.size(), 1u);
+}
+
 TEST(CheckCase, SpecialValuesAreThere) {
   int with = 0, without = 0;
   for (uint64_t number = 0; number < kNumbers; ++number) {

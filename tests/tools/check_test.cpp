@@ -192,6 +192,25 @@ TEST(Check, FailureNamesTheCommandThatRepeatsIt) {
   EXPECT_EQ(again.failures, std::vector{failure});
 }
 
+TEST(Check, FormulaThatThrowsIsReportedAtItsFile) {
+  Operation operation = linear_run_by(&run_linear);
+  operation.file = "folder/wrong.h";
+  operation.reference = [](const Arrays& in, const Rounding&) -> Arrays {
+    return {{"out", in.at("bais")}};
+  };
+  const CheckResult result = check_one(operation, 3);
+  EXPECT_EQ(result.failed, 3);
+  const std::string text = all_of(result);
+  EXPECT_TRUE(text.starts_with("coda check folder/wrong.h --variant only")) << text;
+  EXPECT_NE(text.find("wrong_formula.h: reference: there is no 'bais', only A, B"),
+            std::string::npos)
+      << text;
+  operation.reference = [](const Arrays&, const Rounding&) -> Arrays {
+    throw std::out_of_range("no such thing");
+  };
+  expect_reported(operation, 40, "wrong_formula.h: no such thing");
+}
+
 TEST(Check, UnknownNamesAreErrors) {
   EXPECT_THROW(check(catalogue::operations(), {.backend = "abacus"}), Error);
   EXPECT_THROW(check(catalogue::operations(), {.variant = "bf17"}), Error);

@@ -1,0 +1,12 @@
+// expect 5: coda: operator() takes the tile by reference
+#pragma once
+#include <coda/program/program.h>
+
+struct Bad {
+  coda::Store<float> out;
+  static constexpr auto port_names = coda::names("out");
+  template <class Tile>
+  CODA_HD void operator()(Tile tile) const {
+    tile.store(out, tile.accumulator());
+  }
+};
