@@ -27,12 +27,18 @@ std::optional<int64_t> step_of(const std::string& name) {
   return step;
 }
 
+// Whether writing a file of a run, or replacing a checkpoint, may leave something under this name;
+// others are not ours to remove.
+bool is_leftover(std::string name) {
+  const size_t length = name.size();
+  while (name.starts_with(kTemporaryPrefix)) name.erase(0, kTemporaryPrefix.size());
+  return name.size() < length && (step_of(name) || name == "metrics.jsonl" || name == "loss.svg");
+}
+
 void remove_leftovers(const fs::path& run_folder) {
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(run_folder)) {
-    if (entry.path().filename().string().starts_with(kTemporaryPrefix)) {
-      leftovers.push_back(entry.path());
-    }
+    if (is_leftover(entry.path().filename().string())) leftovers.push_back(entry.path());
   }
   for (const fs::path& path : leftovers) fs::remove_all(path);
 }

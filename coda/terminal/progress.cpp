@@ -29,6 +29,12 @@ size_t terminal_width() {
   return known ? size.ws_col : 80u;
 }
 
+// Nobody's work ends because a line about it cannot be written, as fmt::print would have it.
+void write(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 std::string progress_text(const std::string& what, const ProgressState& state,
@@ -70,20 +76,18 @@ void Progress::show(int64_t done, std::string_view note) {
     const std::string line =
         cut_to_width(progress_bar(done, total_, kBarWidth) + "  " + text, terminal_width() - 1);
     // "\033[K": the rest of an earlier, longer line goes.
-    fmt::print(stderr, "\r{}\033[K", line);
+    write("\r" + line + "\033[K");
     on_screen_ = true;
     next_ = now + std::chrono::milliseconds(100);
   } else {
-    fmt::print(stderr, "{}\n", text);
+    write(text + '\n');
     next_ = now + std::chrono::seconds(10);
   }
-  std::fflush(stderr);
 }
 
 void Progress::clear() {
   if (!on_screen_) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  write("\r\033[K");
   on_screen_ = false;
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -42,6 +43,23 @@ CheckBackend backend_for(const CheckOptions& options, const NamedOperations& ope
 #endif
   static_cast<void>(operations);  // of builds without the simulator
   return make_backend(options);
+}
+
+// Whoever names an operation is not to believe that it was checked, where something else was.
+void check_asked_alone(const CLI::App& command) {
+  for (const std::string mode : {"--huge", "--layer", "--model"}) {
+    if (command.count(mode) == 0) continue;
+    std::vector<std::string> others;
+    for (const CLI::Option* option : command.get_options()) {
+      const std::string name = option->get_name();
+      const bool counts =
+          name == mode || name == "--backend" || (name == "--seed" && mode != "--huge");
+      if (option->count() > 0 && !counts) others.push_back(name);
+    }
+    if (others.empty()) continue;
+    throw Error(fmt::format("{}: checks the same whatever else is asked for; leave out {}", mode,
+                            fmt::join(others, ", ")));
+  }
 }
 
 int run_check(const Arguments& arguments) {
@@ -136,7 +154,10 @@ void add_check(CLI::App& app, int& status) {
                     "Only a whole layer, forward and backward (cpu, cuda)");
   command->add_flag("--model", arguments->model,
                     "Only small models, gradients and training steps (cpu, cuda)");
-  command->callback([arguments, &status] { status = run_check(*arguments); });
+  command->callback([arguments, command, &status] {
+    check_asked_alone(*command);
+    status = run_check(*arguments);
+  });
 }
 
 }  // namespace coda::tools

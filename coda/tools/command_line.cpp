@@ -127,9 +127,10 @@ int run_command_line(int argc, const char* const* argv) {
     flush_output();
     return status;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "coda: out of memory\n");
+    std::fputs("coda: out of memory\n", stderr);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "coda: {}\n", error.what());
+    // fmt::print would throw where stderr cannot be written.
+    std::fputs(fmt::format("coda: {}\n", error.what()).c_str(), stderr);
   }
   return kBadUse;
 }

@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "coda/checkpoint/run_folder.h"
+#include "coda/core/error.h"
 #include "coda/terminal/progress.h"
 #include "coda/tools/command_line.h"
+#include "coda/train/data_notes.h"
 #include "coda/train/held_out.h"
 #include "coda/train/model_checkpoint.h"
 #include "coda/train/run_state.h"
@@ -28,8 +30,9 @@ void evaluate(const EvalArguments& arguments) {
   std::string folder = arguments.model;  // a checkpoint, or a run with some
   if (const auto latest = checkpoint::latest_checkpoint(folder)) folder = latest->path;
   const checkpoint::ModelConfig config = checkpoint::read_model_config(folder + "/config.json");
-  train::RunOptions run;  // what it was trained on, where a run saved it
-  if (train::has_run_state(folder)) run = train::read_run_state(folder).options;
+  std::optional<train::RunState> state;  // what it was trained on, where a run saved it
+  if (train::has_run_state(folder)) state = train::read_run_state(folder);
+  const train::RunOptions run = state ? state->options : train::RunOptions();
   const std::vector<std::string>& data = arguments.data.empty() ? run.data : arguments.data;
   std::vector<std::filesystem::path> paths(data.begin(), data.end());
   if (paths.empty()) paths = train::default_corpus_paths(".");
@@ -48,10 +51,17 @@ void evaluate(const EvalArguments& arguments) {
   options.type = config.dtype == DType::kBf16 ? DType::kBf16 : DType::kFp32;
   block::Model model(config, options, *device);
   train::read_weights(model, folder);
+  fmt::print("{}", state ? train::held_out_note(corpus, *state, arguments.data.empty())
+                         : train::byte_tokens_note(corpus, config.vocab_size));
+  std::fflush(stdout);
   terminal::Progress progress("eval", batches.held_out_batches(), {0, true});
   const train::HeldOutLoss loss = train::held_out_loss(model, batches, batches.held_out_batches(),
                                                        [&](int64_t done) { progress.show(done); });
   progress.clear();
+  if (!std::isfinite(loss.mean)) {
+    throw Error(fmt::format("{}: expected a finite loss, got {}: the weights give none", folder,
+                            loss.mean));
+  }
   fmt::print("{}: loss {:.4f}, perplexity {:.3f} on {} held-out tokens\n", folder, loss.mean,
              std::exp(loss.mean), loss.tokens);
 }

@@ -9,7 +9,7 @@
 #include "coda/core/random.h"
 #include "coda/tools/command_line.h"
 #include "coda/train/initial_weights.h"
-#include "coda/train/presets.h"
+#include "coda/train/model_folder.h"
 #include "coda/train/profile.h"
 #include "coda/train/run_options.h"
 #include "coda/version.h"
@@ -36,11 +36,8 @@ class TrainBench {
   TrainBench(const BenchArguments& arguments, block::Device& device)
       : arguments_(arguments),
         device_(device),
-        model_(train::is_preset(arguments.run.model)
-                   ? train::preset(arguments.run.model)
-                   : checkpoint::read_model_config(arguments.run.model + "/config.json"),
-               train::model_options(arguments.run), device) {
-    train::set_initial_weights(model_, arguments.run.seed);
+        model_(train::config_of(arguments.run.model), train::model_options(arguments.run), device) {
+    train::set_initial_weights(model_, arguments.run.seed, arguments.threads);
     Random random(arguments.run.seed);
     tokens_.resize(static_cast<size_t>(model_.sizes().tokens()));
     for (int64_t& token : tokens_) token = random.between(0, model_.sizes().vocab - 1);

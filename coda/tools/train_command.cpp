@@ -11,6 +11,7 @@
 #include "coda/terminal/progress.h"
 #include "coda/tools/command_line.h"
 #include "coda/train/corpus.h"
+#include "coda/train/data_notes.h"
 #include "coda/train/presets.h"
 #include "coda/train/trainer.h"
 
@@ -19,16 +20,19 @@ namespace {
 
 std::atomic<bool> interrupted{false};
 
-// The first Ctrl-C (or SIGTERM, as machines that go down send it) ends the run after its step; the
-// second one at once.
+// The first Ctrl-C (or SIGTERM, as machines that go down send it, or SIGHUP, as terminals that
+// close) ends the run after its step; the second one at once, but SIGHUP, which comes twice: from
+// the shell and from the system. What was ignored, as under nohup, stays ignored.
 class InterruptHandler {
  public:
   InterruptHandler() {
     interrupted = false;
     for (size_t i = 0; i < std::size(kSignals); ++i) {
-      before_[i] = std::signal(kSignals[i], [](int signal) {
+      before_[i] = std::signal(kSignals[i], SIG_IGN);
+      if (before_[i] == SIG_IGN) continue;
+      std::signal(kSignals[i], [](int signal) {
         interrupted = true;
-        std::signal(signal, SIG_DFL);
+        std::signal(signal, signal == SIGHUP ? SIG_IGN : SIG_DFL);
       });
     }
   }
@@ -39,7 +43,7 @@ class InterruptHandler {
   InterruptHandler& operator=(const InterruptHandler&) = delete;
 
  private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM};
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   void (*before_[std::size(kSignals)])(int);
 };
 
@@ -61,6 +65,16 @@ std::string dropout_note(const checkpoint::ModelConfig& config) {
       dropout.embedding, dropout.residual, dropout.attention);
 }
 
+std::string weights_text(train::Trainer& trainer) {
+  const std::string& folder = trainer.weights_from();
+  if (folder.empty()) {
+    return fmt::format("begins with random weights (seed {})\n", trainer.options().seed);
+  }
+  const std::string text = fmt::format("weights read from {}\n", folder);
+  if (train::has_run_state(folder)) return text;
+  return text + train::byte_tokens_note(trainer.corpus(), trainer.model().config().vocab_size);
+}
+
 int train_model(const TrainArguments& arguments) {
   const auto device = block::make_device(arguments.device, arguments.threads);
   const bool resumes = arguments.resume.has_value();
@@ -71,13 +85,14 @@ int train_model(const TrainArguments& arguments) {
   if (run.read_every == 0) run.read_every = device->name() == "cpu" ? 1 : 10;
   const std::string& folder = resumes ? *arguments.resume : arguments.out;
   const auto trainer = resumes ? train::Trainer::resume(folder, *device)
-                               : train::Trainer::begin(run, folder, *device);
+                               : train::Trainer::begin(run, folder, *device, arguments.threads);
   const block::Model& model = trainer->model();
   if (arguments.plan) {
     fmt::print("{}\n{}", model.memory().describe(), model.memory().summary());
     return kSuccess;
   }
-  fmt::print("{}{} parameters on {}; memory planned:\n{}", dropout_note(model.config()),
+  fmt::print("{}{}{} parameters on {}; memory planned:\n{}", dropout_note(model.config()),
+             weights_text(*trainer),
              train::count_text(static_cast<double>(model.parameters().count())), device->name(),
              model.memory().summary());
   std::fflush(stdout);
@@ -121,7 +136,8 @@ void add_train(CLI::App& app, int& status) {
                           "Text files, folders of them (bytes as tokens), or one token file "
                           "(.u16.bin, .u32.bin); else the sources of the tree one is in"),
       command->add_option("--model", run.model,
-                          fmt::format("{}, or a folder with config.json and, maybe, weights",
+                          fmt::format("{}, a folder with config.json and, maybe, weights, or "
+                                      "that of a run",
                                       fmt::join(train::preset_names(), ", "))),
       command->add_option("--steps", run.steps, "Weight updates"),
       command->add_option("--batch", run.batch, "Sequences per weight update"),
@@ -153,7 +169,8 @@ void add_train(CLI::App& app, int& status) {
   const CLI::Option* resume = command->add_option(
       "--resume", arguments->resume, "Go on with the run in this folder, with its own options");
   command->footer(
-      "Ctrl-C saves after the step under way, says how to go on, and ends with status 130.");
+      "Ctrl-C saves after the step under way, says how to go on, and ends with status 130; so do "
+      "SIGTERM and SIGHUP.");
   command->callback([arguments, fixed, resume, &status] {
     if (resume->count() > 0) check_none_given(fixed);
     status = train_model(*arguments);

@@ -51,6 +51,12 @@ uint64_t hash(uint64_t seed, std::string_view bytes) {
 
 }  // namespace
 
+int64_t training_tokens(int64_t size, int64_t sequence, double held_out_share) {
+  const int64_t window = sequence + 1;
+  const auto share = static_cast<int64_t>(std::ceil(static_cast<double>(size) * held_out_share));
+  return size - std::clamp(share, window, size - window);
+}
+
 Corpus::Corpus(const std::vector<fs::path>& paths, const CorpusOptions& options)
     : options_(options) {
   if (options.sequence < 1) {
@@ -81,20 +87,20 @@ Corpus::Corpus(const std::vector<fs::path>& paths, const CorpusOptions& options)
 }
 
 void Corpus::read_text(const std::vector<fs::path>& paths) {
-  const std::vector<fs::path> found = find_files(paths);
+  const std::vector<fs::path> found = find_files(paths, options_.left_out);
   std::string text;
   int64_t empty = 0, binary = 0;
   for (const fs::path& path : found) {
     try {
-      const std::string bytes = read_file(path);
-      if (bytes.empty()) {
-        ++empty;
-      } else if (!is_text(bytes)) {
+      const std::optional<std::string> bytes = read_text_file(path);
+      if (!bytes) {
         ++binary;
+      } else if (bytes->empty()) {
+        ++empty;
       } else {
         if (!text.empty()) text += '\n';
         files_.push_back({path, static_cast<int64_t>(text.size())});
-        text += bytes;
+        text += *bytes;
       }
     } catch (const std::bad_alloc&) {
       throw Error(
@@ -143,10 +149,7 @@ void Corpus::hold_out() {
         "one held out take {} each; {}",
         size_, options_.sequence, static_cast<uint64_t>(options_.sequence) + 1, remedy));
   }
-  const int64_t window = options_.sequence + 1;
-  const auto share =
-      static_cast<int64_t>(std::ceil(static_cast<double>(size_) * options_.held_out_share));
-  training_tokens_ = size_ - std::clamp(share, window, size_ - window);
+  training_tokens_ = train::training_tokens(size_, options_.sequence, options_.held_out_share);
 }
 
 std::string_view Corpus::bytes() const {
@@ -177,7 +180,7 @@ void Corpus::read(int64_t first, std::span<int64_t> tokens) const {
 
 uint64_t Corpus::fingerprint() const {
   const std::string_view all = bytes();
-  if (std::holds_alternative<std::string>(bytes_)) return hash(1, all);
+  if (is_text()) return hash(1, all);
   constexpr size_t kPages = 256, kPage = 4096;
   if (all.size() <= kPages * kPage) return hash(static_cast<uint64_t>(token_bytes_), all);
   uint64_t state = mix(static_cast<uint64_t>(token_bytes_), all.size());

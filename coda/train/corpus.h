@@ -22,7 +22,12 @@ struct CorpusOptions {
   int64_t vocab_size = 256;             // tokens are below it
   double held_out_share = 0.05;         // of all tokens, but at least one window
   std::optional<TokenType> token_type;  // else by suffix: .u16.bin, .u32.bin; .bin is uint16
+  // A folder that is no part of the text, as that of the run, which fills while the text is read.
+  std::filesystem::path left_out;
 };
+
+// Those that are not held out, of so many that two windows fit.
+int64_t training_tokens(int64_t size, int64_t sequence, double held_out_share);
 
 struct CorpusFile {
   std::filesystem::path path;
@@ -40,6 +45,7 @@ class Corpus {
   int64_t held_out_tokens() const { return size_ - training_tokens_; }
   int64_t sequence() const { return options_.sequence; }
   const std::vector<CorpusFile>& files() const { return files_; }
+  bool is_text() const { return std::holds_alternative<std::string>(bytes_); }
 
   // Copies the tokens from position `first` on. One beyond the vocabulary is an Error that names
   // file, position, token and vocabulary; nothing can be said of `tokens` then.

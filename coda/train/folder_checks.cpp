@@ -7,6 +7,7 @@
 #include "coda/checkpoint/run_folder.h"
 #include "coda/core/error.h"
 #include "coda/terminal/shell_word.h"
+#include "coda/train/run_state.h"
 
 namespace coda::train {
 
@@ -30,6 +31,25 @@ void expect_no_checkpoint(const std::string& run_folder) {
       fmt::format("{}: expected a folder without checkpoints, got one at step {}; go on with "
                   "`{}`, or choose another --out",
                   run_folder, latest->step, resume_command(run_folder)));
+}
+
+void expect_no_checkpoint_itself(const std::string& run_folder) {
+  if (!has_run_state(run_folder)) return;
+  throw Error(
+      fmt::format("'{}': expected the folder of a run, got a checkpoint of it; go on with `{}`",
+                  run_folder, resume_command(fs::canonical(run_folder).parent_path().string())));
+}
+
+void expect_own_plot(const std::string& run_folder) {
+  std::error_code ignored;
+  if (!fs::exists(run_folder + "/loss.svg", ignored) ||
+      fs::exists(run_folder + "/metrics.jsonl", ignored)) {
+    return;
+  }
+  throw Error(
+      fmt::format("'{}/loss.svg': expected none, as there is no metrics.jsonl beside it that it "
+                  "could belong to; move it away, or choose another --out",
+                  run_folder));
 }
 
 void expect_latest_checkpoint(const std::string& run_folder, int64_t step) {

@@ -22,9 +22,10 @@ bool writes_to_stream(std::string_view name) {
 }
 
 // Every row has its own seed, so that threads share the work.
-void draw_rows(std::span<float> values, int64_t columns, uint64_t seed, double deviation) {
+void draw_rows(std::span<float> values, int64_t columns, uint64_t seed, double deviation,
+               int threads) {
   const int64_t rows = static_cast<int64_t>(values.size()) / columns;
-#pragma omp parallel for num_threads(cpu::thread_count("initial weights", 0))
+#pragma omp parallel for num_threads(threads)
   for (int64_t row = 0; row < rows; ++row) {
     Random random(mix(seed, static_cast<uint64_t>(row)));
     float* at = values.data() + row * columns;
@@ -34,7 +35,8 @@ void draw_rows(std::span<float> values, int64_t columns, uint64_t seed, double d
 
 }  // namespace
 
-void set_initial_weights(block::Model& model, uint64_t seed) {
+void set_initial_weights(block::Model& model, uint64_t seed, int asked_threads) {
+  const int threads = cpu::thread_count("initial weights", asked_threads);
   const double shrink = 1 / std::sqrt(2.0 * static_cast<double>(model.sizes().layers));
   std::vector<float> values;
   for (const block::Parameter& parameter : model.parameters().all()) {
@@ -48,7 +50,7 @@ void set_initial_weights(block::Model& model, uint64_t seed) {
     } else {
       const double deviation = 0.02 * (writes_to_stream(name) ? shrink : 1);
       values.resize(count);
-      draw_rows(values, parameter.columns, mix(seed, hash(name)), deviation);
+      draw_rows(values, parameter.columns, mix(seed, hash(name)), deviation, threads);
     }
     model.set_weight(parameter, values);
   }

@@ -6,6 +6,7 @@
 
 namespace coda::train {
 
-void set_initial_weights(block::Model& model, uint64_t seed);
+// asked_threads: 0 is all.
+void set_initial_weights(block::Model& model, uint64_t seed, int asked_threads = 0);
 
 }  // namespace coda::train

@@ -23,6 +23,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kLineBegin = "{\"step\":";
+
 // The shortest digits that read back as the same float.
 std::string number(float value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
@@ -45,6 +47,24 @@ HeldOutMetrics read_held_out(const Json& line) {
   return {line.at("step").get<int64_t>(), read_number(line, "held_out_loss")};
 }
 
+// Gives the line's step.
+int64_t add_line(const Json& line, Metrics& metrics) {
+  if (line.contains("held_out_loss")) {
+    metrics.held_out.push_back(read_held_out(line));
+    return metrics.held_out.back().step;
+  }
+  metrics.steps.push_back(read_step(line));
+  return metrics.steps.back().step;
+}
+
+[[noreturn]] void fail_line(const std::filesystem::path& path, int64_t number,
+                            std::string_view line) {
+  throw Error(
+      fmt::format("'{}' line {}: expected the metrics of a step as JSON, got '{}'; move "
+                  "the file away to go on without it",
+                  path.string(), number, line.substr(0, 60)));
+}
+
 // Hands over every whole line, with its newline.
 void for_each_line(const std::filesystem::path& path, std::string_view text,
                    const std::function<void(std::string_view, const Json&)>& use) {
@@ -53,11 +73,8 @@ void for_each_line(const std::filesystem::path& path, std::string_view text,
     const std::string_view line = text.substr(0, end + 1);
     try {
       use(line, Json::parse(line));
-    } catch (const Json::exception& error) {
-      throw Error(
-          fmt::format("'{}' line {}: expected the metrics of a step as JSON, got '{}'; move "
-                      "the file away to go on without it",
-                      path.string(), number, line.substr(0, std::min<size_t>(end, 60))));
+    } catch (const Json::exception&) {
+      fail_line(path, number, text.substr(0, end));
     }
   }
 }
@@ -79,13 +96,8 @@ std::string metrics_line(const HeldOutMetrics& metrics) {
 
 Metrics read_metrics(const std::filesystem::path& path) {
   Metrics metrics;
-  for_each_line(path, read_file(path), [&](std::string_view, const Json& line) {
-    if (line.contains("held_out_loss")) {
-      metrics.held_out.push_back(read_held_out(line));
-    } else {
-      metrics.steps.push_back(read_step(line));
-    }
-  });
+  for_each_line(path, read_file(path),
+                [&](std::string_view, const Json& line) { add_line(line, metrics); });
   return metrics;
 }
 
@@ -94,10 +106,13 @@ MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::
   if (std::filesystem::exists(path_, ignored)) {
     const std::string text = read_file(path_);
     std::string kept;
-    if (step > 0) {
-      for_each_line(path_, text, [&](std::string_view line, const Json& fields) {
-        if (fields.at("step").get<int64_t>() <= step) kept += line;
-      });
+    Metrics read;
+    for_each_line(path_, text, [&](std::string_view line, const Json& fields) {
+      if (add_line(fields, read) <= step && step > 0) kept += line;
+    });
+    // A run that begins keeps nothing, so it has to know that all of it is a run's.
+    if (step == 0 && !text.starts_with(kLineBegin.substr(0, text.size()))) {
+      fail_line(path_, 1, text);
     }
     if (kept != text) checkpoint::write_file_atomically(path_.string(), kept);
   }

@@ -40,7 +40,8 @@ Metrics read_metrics(const std::filesystem::path& path);
 class MetricsFile {
  public:
   // For a run that has done `step` steps: lines of later steps, as a run that was killed leaves
-  // them, are dropped in one go; before the first step that is every line.
+  // them, are dropped in one go; before the first step that is every line. Throws Error where the
+  // file is not of this kind, and leaves it as it is.
   MetricsFile(std::filesystem::path path, int64_t step);
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "coda/checkpoint/atomic.h"
 #include "coda/checkpoint/parameter_names.h"
 #include "coda/checkpoint/safetensors.h"
@@ -81,10 +84,14 @@ void read_weights(block::Model& model, const std::string& folder) {
   for (const Parameter& parameter : model.parameters().all()) {
     values.resize(static_cast<size_t>(parameter.rows * parameter.columns));
     for (const block::StockTensor& stock : parameter.stock) {
-      checkpoint::copy_elements(
-          files.tensor(stock.name),
+      const auto part =
           std::span(values).subspan(static_cast<size_t>(stock.first_row * parameter.columns),
-                                    static_cast<size_t>(stock.rows * parameter.columns)));
+                                    static_cast<size_t>(stock.rows * parameter.columns));
+      checkpoint::copy_elements(files.tensor(stock.name), part);
+      const auto bad = std::ranges::find_if_not(part, [](float x) { return std::isfinite(x); });
+      if (bad == part.end()) continue;
+      throw Error(fmt::format("model folder '{}': expected finite weights, got {} in {}", folder,
+                              *bad, stock.name));
     }
     model.set_weight(parameter, values);
   }

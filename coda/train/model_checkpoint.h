@@ -10,7 +10,8 @@ namespace coda::train {
 void write_weights(block::Model& model, const std::string& folder);
 void write_optimizer(block::Model& model, const std::string& folder);
 
-// Throws coda::Error where the files hold other tensors or shapes than the model has, naming each.
+// Throws coda::Error where the files hold other tensors or shapes than the model has, naming each,
+// and where a weight is no finite number.
 void read_weights(block::Model& model, const std::string& folder);
 // The fp32 weights too, so that training goes on bit for bit.
 void read_optimizer(block::Model& model, const std::string& folder);

@@ -28,8 +28,9 @@ struct RunSummary {
   // In which they ran, with what is "other"; of a GPU one step, with waits between its operations.
   double profiled_seconds = 0;
   int64_t planned_bytes = 0, seen_bytes = 0;
-  std::string checkpoint, metrics, plot;  // files and folders; one that is empty is not named
-  std::string resume_command;             // empty: the run is complete
+  // Files and folders; one that is empty is not named. plot: or why it was not written.
+  std::string checkpoint, metrics, plot;
+  std::string resume_command;  // empty: the run is complete
 };
 
 // Lines, each with its newline.

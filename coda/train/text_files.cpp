@@ -40,7 +40,7 @@ bool is_made_by_programs(const fs::path& folder) {
 }
 
 // Links to folders are not followed, so a walk ends whatever the links.
-void collect(const fs::path& folder, std::vector<fs::path>& found) {
+void collect(const fs::path& folder, const fs::path& left_out, std::vector<fs::path>& found) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
@@ -50,8 +50,9 @@ void collect(const fs::path& folder, std::vector<fs::path>& found) {
     if (entry.is_regular_file(kind_error)) {
       found.push_back(entry.path());
     } else if (!entry.is_symlink(kind_error) && entry.is_directory(kind_error) &&
-               !is_made_by_programs(entry.path())) {
-      collect(entry.path(), found);
+               !is_made_by_programs(entry.path()) &&
+               !fs::equivalent(entry.path(), left_out, kind_error)) {
+      collect(entry.path(), left_out, found);
     }
   }
   if (error) {
@@ -59,9 +60,25 @@ void collect(const fs::path& folder, std::vector<fs::path>& found) {
   }
 }
 
+// Hands over a file's bytes in pieces, for as long as `use` gives true.
+template <class Use>
+void read_pieces(const fs::path& path, Use&& use) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
+  const auto fail_reading = [&] {
+    throw Error(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+  };
+  if (!file) fail_reading();
+  std::array<char, 1 << 16> buffer;
+  while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+    if (!use(std::string_view(buffer.data(), count))) return;
+  }
+  if (std::ferror(file.get()) != 0) fail_reading();
+}
+
 }  // namespace
 
-std::vector<fs::path> find_files(const std::vector<fs::path>& paths) {
+std::vector<fs::path> find_files(const std::vector<fs::path>& paths, const fs::path& left_out) {
   std::vector<fs::path> files;
   std::set<fs::path> seen;
   const auto add = [&](const fs::path& path) {
@@ -79,7 +96,7 @@ std::vector<fs::path> find_files(const std::vector<fs::path>& paths) {
       add(path);
     } else if (fs::is_directory(status)) {
       std::vector<fs::path> found;
-      collect(path, found);
+      collect(path, left_out, found);
       std::ranges::sort(found);
       std::ranges::for_each(found, add);
     } else {
@@ -90,21 +107,25 @@ std::vector<fs::path> find_files(const std::vector<fs::path>& paths) {
 }
 
 std::string read_file(const fs::path& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  const auto fail_reading = [&] {
-    throw Error(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
-  };
-  if (!file) fail_reading();
   std::string bytes;
-  std::array<char, 1 << 16> buffer;
-  while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
-    bytes.append(buffer.data(), count);
-  }
-  if (std::ferror(file.get()) != 0) fail_reading();
+  read_pieces(path, [&](std::string_view piece) {
+    bytes += piece;
+    return true;
+  });
   return bytes;
 }
 
-bool is_text(const std::string& bytes) { return bytes.find('\0') == std::string::npos; }
+std::optional<std::string> read_text_file(const fs::path& path) {
+  std::optional<std::string> text = "";
+  read_pieces(path, [&](std::string_view piece) {
+    if (piece.find('\0') == piece.npos) {
+      *text += piece;
+    } else {
+      text.reset();
+    }
+    return text.has_value();
+  });
+  return text;
+}
 
 }  // namespace coda::train

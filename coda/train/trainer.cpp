@@ -1,7 +1,6 @@
 #include "coda/train/trainer.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +16,7 @@
 #include "coda/train/initial_weights.h"
 #include "coda/train/loss_plot.h"
 #include "coda/train/model_checkpoint.h"
-#include "coda/train/presets.h"
+#include "coda/train/model_folder.h"
 #include "coda/train/profile.h"
 #include "coda/train/schedule.h"
 
@@ -31,27 +30,12 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-checkpoint::ModelConfig config_of(const std::string& model) {
-  if (is_preset(model)) return preset(model);
-  std::error_code ignored;
-  if (!fs::is_directory(model, ignored)) {
-    throw Error(fmt::format("model: expected {} or a folder with config.json, got '{}'",
-                            fmt::join(preset_names(), ", "), model));
-  }
-  return checkpoint::read_model_config(model + "/config.json");
-}
-
-bool has_weights(const std::string& folder) {
-  return fs::exists(folder + "/model.safetensors") ||
-         fs::exists(folder + "/model.safetensors.index.json");
-}
-
 bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
 
 }  // namespace
 
 std::unique_ptr<Trainer> Trainer::begin(const RunOptions& options, const std::string& run_folder,
-                                        block::Device& device) {
+                                        block::Device& device, int threads) {
   validate(options);
   expect_other_folder(run_folder, options.data);
   expect_no_checkpoint(run_folder);
@@ -59,14 +43,22 @@ std::unique_ptr<Trainer> Trainer::begin(const RunOptions& options, const std::st
   for (std::string& path : kept.data) {
     if (!path.empty()) path = fs::absolute(path).string();
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(kept, config_of(options.model), run_folder, device));
-  trainer->start_new();
+  kept.model = resolve_model(options.model);
+  const checkpoint::ModelConfig config = config_of(kept.model);
+  const bool reads_weights = has_weights(kept.model);  // complains before memory is taken
+  std::unique_ptr<Trainer> trainer(new Trainer(kept, config, run_folder, device));
+  if (reads_weights) {
+    trainer->read_weights_from(kept.model);
+  } else {
+    set_initial_weights(*trainer->model_, options.seed, threads);
+  }
   return trainer;
 }
 
 std::unique_ptr<Trainer> Trainer::resume(const std::string& run_folder, block::Device& device) {
   const auto latest = checkpoint::latest_checkpoint(run_folder);
   if (!latest) {
+    expect_no_checkpoint_itself(run_folder);
     throw Error(fmt::format(
         "'{}': expected the folder of a run with a checkpoint step-*, got none; begin one with "
         "--out",
@@ -90,6 +82,7 @@ Trainer::Trainer(const RunOptions& options, const checkpoint::ModelConfig& confi
   CorpusOptions corpus_options;
   corpus_options.sequence = options.sequence;
   corpus_options.vocab_size = config.vocab_size;
+  corpus_options.left_out = run_folder;
   corpus_.emplace(std::vector<fs::path>(options.data.begin(), options.data.end()), corpus_options);
   const block::ModelOptions model_options = train::model_options(options);
   batches_.emplace(*corpus_, BatchOptions{model_options.batch, options.parts, options.seed});
@@ -98,12 +91,9 @@ Trainer::Trainer(const RunOptions& options, const checkpoint::ModelConfig& confi
   targets_.resize(tokens_.size());
 }
 
-void Trainer::start_new() {
-  if (!is_preset(options_.model) && has_weights(options_.model)) {
-    read_weights(*model_, options_.model);
-  } else {
-    set_initial_weights(*model_, options_.seed);
-  }
+void Trainer::read_weights_from(const std::string& folder) {
+  read_weights(*model_, folder);
+  weights_from_ = folder;
 }
 
 void Trainer::start_from(const std::string& checkpoint, const RunState& state) {
@@ -115,7 +105,7 @@ void Trainer::start_from(const std::string& checkpoint, const RunState& state) {
   }
   step_ = saved_step_ = state.step;
   held_out_before_ = state.held_out_before;
-  read_weights(*model_, checkpoint);
+  read_weights_from(checkpoint);
   read_optimizer(*model_, checkpoint);
 }
 
@@ -125,6 +115,7 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   make_folder(folder_);
   const checkpoint::RunLock lock(folder_);
   expect_latest_checkpoint(folder_, saved_step_);  // of another process, that ran meanwhile
+  if (saved_step_ < 0) expect_own_plot(folder_);
   MetricsFile metrics(folder_ + "/metrics.jsonl", step_);
   if (step_ == 0) metrics.append(evaluate());
   const bool on_cpu = device_.name() == "cpu";
@@ -163,10 +154,8 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   profile.reset();
   if (saved_step_ != step_) save();
   if (evaluated_step_ != step_) evaluate();  // for the summary
-  checkpoint::write_file_atomically(
-      folder_ + "/loss.svg",
-      loss_plot_svg("loss, " + options_.model, read_metrics(folder_ + "/metrics.jsonl")));
   RunSummary result = summary(seconds, step_ - first);
+  result.plot = write_plot();
   if (on_cpu) {
     result.operations = std::move(operations);
     result.profiled_seconds = seconds;
@@ -190,7 +179,12 @@ void Trainer::profile_step(RunSummary& summary) {
 
 void Trainer::train_step() {
   for (int64_t part = 0; part < options_.parts; ++part) {
-    batches_->fill(step_, part, tokens_, targets_);
+    try {
+      batches_->fill(step_, part, tokens_, targets_);
+    } catch (const Error&) {  // as of a token beyond the vocabulary: what is done stays done
+      save_before_failing();
+      throw;
+    }
     model_->forward_backward(part, tokens_, targets_);
   }
   const Schedule schedule = {options_.learning_rate, options_.warmup_steps, options_.steps};
@@ -218,6 +212,11 @@ HeldOutMetrics Trainer::evaluate() {
   // As much text however many parts a batch has.
   const int64_t batches = std::min(options_.held_out_batches, batches_->held_out_batches());
   const HeldOutLoss loss = held_out_loss(*model_, *batches_, batches * options_.parts);
+  if (!std::isfinite(loss.mean) && step_ == 0) {
+    throw Error(fmt::format(
+        "step 0: expected a finite loss on held-out text, got {}; the weights, {}, give none",
+        loss.mean, weights_from_.empty() ? "random ones" : "those of " + weights_from_));
+  }
   if (!std::isfinite(loss.mean)) {
     fail_not_finite(1, fmt::format("a finite loss on held-out text, got {}", loss.mean));
   }
@@ -240,6 +239,12 @@ void Trainer::fail_not_finite(int64_t steps, const std::string& expected_and_got
                        : "there is no checkpoint yet"));
 }
 
+// Weights that are no numbers may come of steps whose loss was not read yet.
+void Trainer::save_before_failing() {
+  if (step_ <= std::max<int64_t>(saved_step_, 0)) return;
+  if (std::isfinite(model_->loss()) && std::isfinite(model_->gradient_norm())) save();
+}
+
 void Trainer::save() {
   const RunState state = {step_, held_out_before_.value(), corpus_->fingerprint(), options_};
   checkpoint::save_checkpoint(folder_, step_, options_.keep, [&](const std::string& folder) {
@@ -248,6 +253,18 @@ void Trainer::save() {
     write_run_state(folder, state);
   });
   saved_step_ = step_;
+}
+
+// Where it is; where it cannot be written, why: the run is complete without it.
+std::string Trainer::write_plot() const {
+  const std::string path = folder_ + "/loss.svg";
+  try {
+    checkpoint::write_file_atomically(
+        path, loss_plot_svg("loss, " + options_.model, read_metrics(folder_ + "/metrics.jsonl")));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return path;
 }
 
 RunSummary Trainer::summary(double seconds, int64_t steps) {
@@ -265,7 +282,6 @@ RunSummary Trainer::summary(double seconds, int64_t steps) {
   result.planned_bytes = model_->memory().bytes();
   result.seen_bytes = device_.peak_bytes();
   result.metrics = folder_ + "/metrics.jsonl";
-  result.plot = folder_ + "/loss.svg";
   if (const auto latest = checkpoint::latest_checkpoint(folder_)) result.checkpoint = latest->path;
   if (step_ < options_.steps) result.resume_command = resume_command(folder_);
   return result;

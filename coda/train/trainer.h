@@ -18,13 +18,17 @@ namespace coda::train {
 class Trainer {
  public:
   // A run that begins, in a folder without checkpoints; it is made where it is missing.
+  // threads: that draw random weights; 0: all.
   static std::unique_ptr<Trainer> begin(const RunOptions& options, const std::string& run_folder,
-                                        block::Device& device);
+                                        block::Device& device, int threads = 0);
   // The run in a folder, from its last checkpoint.
   static std::unique_ptr<Trainer> resume(const std::string& run_folder, block::Device& device);
 
   const RunOptions& options() const { return options_; }
+  const Corpus& corpus() const { return *corpus_; }
   block::Model& model() { return *model_; }
+  // The folder that the weights were read from; empty: they are random.
+  const std::string& weights_from() const { return weights_from_; }
   int64_t step() const { return step_; }  // how many are done
 
   // Called after every step whose loss was read.
@@ -37,18 +41,20 @@ class Trainer {
  private:
   Trainer(const RunOptions& options, const checkpoint::ModelConfig& config,
           const std::string& run_folder, block::Device& device);
-  void start_new();
+  void read_weights_from(const std::string& folder);
   void start_from(const std::string& checkpoint, const RunState& state);
   void train_step();
   void read_loss(double seconds, int64_t steps);
   HeldOutMetrics evaluate();
   [[noreturn]] void fail_not_finite(int64_t steps, const std::string& expected_and_got) const;
   void save();
+  void save_before_failing();
+  std::string write_plot() const;
   RunSummary summary(double seconds, int64_t steps);
   void profile_step(RunSummary& summary);
 
   RunOptions options_;
-  std::string folder_;
+  std::string folder_, weights_from_;
   block::Device& device_;
   std::optional<Corpus> corpus_;
   std::optional<Batches> batches_;

@@ -75,7 +75,15 @@ TEST_F(RunFolder, IgnoresAndRemovesWhatKilledRunsLeft) {
   save(run, 1, 3);
   fs::create_directories(folder_ / ".tmp-step-00000002");
   write_all(folder_ / ".tmp-step-00000002/model.safetensors", "half");
-  write_all(folder_ / ".tmp-metrics.jsonl", "half");
+  fs::create_directories(folder_ / ".tmp-.tmp-step-00000003");  // moved aside
+  for (const char* name : {".tmp-metrics.jsonl", ".tmp-loss.svg"}) {
+    write_all(folder_ / name, "half");
+  }
+  // Somebody else's.
+  fs::create_directories(folder_ / ".tmp-notes/more");
+  for (const char* name : {".tmp-step-", ".tmp-", ".tmp-step-1.txt", ".tmp-notes/more/text"}) {
+    write_all(folder_ / name, "kept");
+  }
   write_all(folder_ / "metrics.jsonl", "kept");
   write_all(folder_ / "step-00000009", "no folder");
   for (const char* name : {"step-", "step-x", "step-12x", "step--4", "step-99999999999999999999"}) {
@@ -84,9 +92,14 @@ TEST_F(RunFolder, IgnoresAndRemovesWhatKilledRunsLeft) {
   EXPECT_EQ(latest_checkpoint(run)->step, 1);
   save(run, 3, 3);
   EXPECT_EQ(steps(run), (std::vector<int64_t>{1, 3}));
-  EXPECT_FALSE(fs::exists(folder_ / ".tmp-step-00000002"));
-  EXPECT_FALSE(fs::exists(folder_ / ".tmp-metrics.jsonl"));
-  EXPECT_EQ(read_all(folder_ / "metrics.jsonl"), "kept");
+  for (const char* name :
+       {".tmp-step-00000002", ".tmp-.tmp-step-00000003", ".tmp-metrics.jsonl", ".tmp-loss.svg"}) {
+    EXPECT_FALSE(fs::exists(folder_ / name)) << name;
+  }
+  for (const char* name :
+       {".tmp-step-", ".tmp-", ".tmp-step-1.txt", ".tmp-notes/more/text", "metrics.jsonl"}) {
+    EXPECT_EQ(read_all(folder_ / name), "kept") << name;
+  }
 }
 
 TEST_F(RunFolder, AFailedSaveLeavesTheOthers) {

@@ -51,6 +51,22 @@ TEST(Progress, IsSilentOrPlainWithoutATerminal) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "train  4/10  40 %, loss 2.5\n");
 }
 
+// As on a full disk: the work goes on.
+TEST(Progress, IsLeftOutWhereItCannotBeWritten) {
+  std::fflush(stderr);
+  const int stderr_before = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  dup2(full, STDERR_FILENO);
+  EXPECT_NO_THROW({
+    Progress progress("train", 10, {.first = 4, .plain_lines = true});
+    progress.show(5, "loss 2.5");
+  });
+  dup2(stderr_before, STDERR_FILENO);
+  std::clearerr(stderr);
+  close(stderr_before);
+  close(full);
+}
+
 // Stderr is a terminal of `columns` columns while this lives.
 class PseudoTerminal {
  public:

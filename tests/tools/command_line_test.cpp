@@ -42,6 +42,11 @@ TEST(CommandLine, ExplainsTypos) {
   expect_bad_use({"check", "--backend", "sim", "--isa", "avx2"}, {"--isa", "--backend cpu"});
   expect_bad_use({"check", "--isa", "avx3"}, {"avx3", "portable"});
   expect_bad_use({"check", "--cases", "many"}, {"--cases", "coda check --help"});
+  expect_bad_use({"check", "linear", "--layer"}, {"--layer", "leave out operation"});
+  expect_bad_use({"check", "--model", "--cases", "3", "--isa", "avx2", "--seed", "1"},
+                 {"--model", "leave out --cases, --isa"});
+  expect_bad_use({"check", "--layer", "--model"}, {"--layer", "leave out --model"});
+  expect_bad_use({"check", "--huge", "--seed", "1"}, {"--huge", "leave out --seed"});
   expect_bad_use({"bench", "--jsn", "x"}, {"--jsn", "did you mean '--json'?"});
   expect_bad_use({"bench", "--backend", "tpu"}, {"tpu", "cpu"});
   expect_bad_use({"bench", "--backend", "sim"}, {"sim", "coda check"});

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CODA = Path(os.environ.get("CODA_TEST_PROGRAMS", ROOT / "build/tests")).parent / "coda"
 KILLS = 12
 SECONDS = 60  # by then every run is long done; else something hangs
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 CONFIG = {
     "model_type": "llama",
@@ -33,6 +34,18 @@ CONFIG = {
     "max_position_embeddings": 64,
     "tie_word_embeddings": True,
 }
+
+
+def set_signals(ignored: tuple[signal.Signals, ...]) -> None:
+    """Whatever this process was started with, as by nohup."""
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+
+def catches(process: subprocess.Popen, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return caught is not None and int(caught[1], 16) >> (number - 1) & 1 == 1
 
 
 class Runs:
@@ -49,7 +62,9 @@ class Runs:
             *("--held-out-batches", "2"),
         ]
 
-    def start(self, name: str, resume: bool) -> subprocess.Popen:
+    def start(
+        self, name: str, resume: bool, ignored: tuple[signal.Signals, ...] = ()
+    ) -> subprocess.Popen:
         out = self.folder / name
         arguments = ["--resume", out] if resume else ["--out", out, *self.options]
         return subprocess.Popen(
@@ -57,7 +72,13 @@ class Runs:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=lambda: set_signals(ignored),
         )
+
+    def wait_for_steps(self, name: str) -> None:
+        metrics = self.folder / name / "metrics.jsonl"
+        while not (metrics.exists() and metrics.read_text().count("\n") > 3):
+            time.sleep(0.005)
 
     def last_checkpoint(self, name: str) -> Path | None:
         return max((self.folder / name).glob("step-*"), default=None)
@@ -115,13 +136,15 @@ def check_kills(folder: Path) -> None:
 def check_interrupts(folder: Path) -> None:
     runs = Runs(folder, steps=400, save_every=0)
     runs.finish("whole", resume=False)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in INTERRUPTS:
         name = f"interrupted by {number.name}"
         process = runs.start(name, resume=False)
-        metrics = folder / name / "metrics.jsonl"
-        while not (metrics.exists() and metrics.read_text().count("\n") > 3):
-            time.sleep(0.005)
+        runs.wait_for_steps(name)
         process.send_signal(number)
+        if number == signal.SIGHUP:  # comes again, from the system
+            while catches(process, number):
+                pass
+            process.send_signal(number)
         out, errors = process.communicate(timeout=SECONDS)
         assert process.returncode == 130, f"status {process.returncode}: {out}{errors}"
         command = re.search(r"coda train --resume (.*)", out)
@@ -132,11 +155,23 @@ def check_interrupts(folder: Path) -> None:
         runs.expect_same(name, "whole")
 
 
+def check_ignored(folder: Path) -> None:
+    """As under nohup."""
+    runs = Runs(folder, steps=400, save_every=0)
+    process = runs.start("run", resume=False, ignored=INTERRUPTS)
+    runs.wait_for_steps("run")
+    for number in INTERRUPTS:
+        process.send_signal(number)
+    out, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, f"status {process.returncode}: {out}{errors}"
+    assert runs.last_checkpoint("run").name == "step-00000400", out
+
+
 def main() -> None:
     if not CODA.exists():
         print(f"skipped: no {CODA}")
         sys.exit(77)
-    for check in (check_kills, check_interrupts):
+    for check in (check_kills, check_interrupts, check_ignored):
         with tempfile.TemporaryDirectory() as folder:
             check(Path(folder))
 

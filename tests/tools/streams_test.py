@@ -48,6 +48,17 @@ def check_closed(folder: Path) -> None:
     assert coda("list", redirection=">&-").returncode == 0
 
 
+def check_full_stderr(folder: Path) -> None:
+    """What is said there may be lost, but not a run."""
+    data = ["--data", folder / "data.txt", "--model", folder / "model", "--out", folder / "full"]
+    sizes = ["--steps", "3", "--batch", "2", "--seq", "16", "--threads", "1"]
+    result = coda("train", *data, *sizes, redirection="2> /dev/full")
+    assert result.returncode == 0, f"status {result.returncode}"
+    assert "3 steps (to step 3)" in result.stdout, result.stdout
+    result = coda("lst", redirection="2> /dev/full")
+    assert result.returncode == 2, f"status {result.returncode}"
+
+
 def check_full_disk() -> None:
     for arguments in (["list", "linear"], ["derive", "linear_swiglu"], ["--help"]):
         result = coda(*arguments, redirection="> /dev/full")
@@ -61,6 +72,7 @@ def main() -> None:
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         check_closed(Path(folder))
+        check_full_stderr(Path(folder))
     check_full_disk()
 
 

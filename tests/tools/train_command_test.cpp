@@ -23,6 +23,14 @@ class TrainCommand : public train::SmallRun {
     return words;
   }
 
+  // As training(), of another model and into another folder.
+  std::vector<std::string> training_of(const std::string& model, const std::string& out) const {
+    std::vector<std::string> words = training();
+    *(std::ranges::find(words, "--model") + 1) = model;
+    *(std::ranges::find(words, "--out") + 1) = path(out);
+    return words;
+  }
+
   // Nothing is left behind either.
   void expect_bad_use(const std::vector<std::string>& arguments,
                       const std::vector<std::string>& parts) {
@@ -53,6 +61,38 @@ TEST_F(TrainCommand, TrainsAndSumsUp) {
     EXPECT_TRUE(contains(outcome.out, part)) << part << " is not in\n" << outcome.out;
   }
   EXPECT_FALSE(contains(outcome.out, "--resume"));
+}
+
+TEST_F(TrainCommand, SaysWhatItBeginsWith) {
+  const Outcome random = coda(training({"--seed", "7"}));
+  EXPECT_TRUE(contains(random.out, "begins with random weights (seed 7)\n")) << random.out;
+  const std::string checkpoint = train::last_checkpoint(run_folder());
+  const Outcome resumed = coda({"train", "--resume", run_folder(), "--threads", "1"});
+  EXPECT_TRUE(contains(resumed.out, "weights read from " + checkpoint + "\n")) << resumed.out;
+  const Outcome given = coda(training_of(run_folder(), "next"));
+  EXPECT_EQ(given.status, kSuccess) << given.err;
+  EXPECT_TRUE(contains(given.out, "weights read from " + checkpoint + "\n")) << given.out;
+}
+
+// Of models that were trained with a tokenizer, not of those that coda trained.
+TEST_F(TrainCommand, SaysThatBytesAreNotTheModelsTokens) {
+  const std::string note = "the model's vocabulary has 257 tokens";
+  folder_.write("model/config.json", train::small_gpt2_config());
+  const Outcome random = coda(training());
+  EXPECT_EQ(random.status, kSuccess) << random.err;
+  EXPECT_FALSE(contains(random.out, note)) << random.out;
+  const std::string checkpoint = train::last_checkpoint(run_folder());
+  const std::vector<std::string> eval = {"eval",           "--model", checkpoint, "--data",
+                                         path("data.txt"), "--seq",   "16"};
+  EXPECT_FALSE(contains(coda(eval).out, note));
+  EXPECT_FALSE(contains(coda(training_of(checkpoint, "next")).out, note));
+  fs::remove(checkpoint + "/run.json");
+  const Outcome evaluated = coda(eval);
+  EXPECT_EQ(evaluated.status, kSuccess) << evaluated.err;
+  EXPECT_TRUE(contains(evaluated.out, note)) << evaluated.out;
+  const Outcome given = coda(training_of(checkpoint, "other"));
+  EXPECT_EQ(given.status, kSuccess) << given.err;
+  EXPECT_TRUE(contains(given.out, note)) << given.out;
 }
 
 TEST_F(TrainCommand, OfGpt2SaysThatItTrainsWithoutDropout) {
@@ -155,6 +195,32 @@ TEST_F(TrainCommand, EvaluatesWhatWasTrained) {
     EXPECT_FALSE(contains(other.out, expected)) << other.out;
     fs::remove_all(run_folder());
   }
+}
+
+TEST_F(TrainCommand, EvaluatesAndSaysWhatWasTrainedOn) {
+  ASSERT_EQ(coda(training()).status, kSuccess);
+  const std::vector<std::string> eval = {"eval", "--model", run_folder(), "--threads", "1"};
+  const Outcome same = coda(eval);
+  EXPECT_TRUE(same.out.starts_with(run_folder())) << same.out;
+  std::vector<std::string> more = eval;
+  more.insert(more.end(), {"--held-out", "0.5"});
+  const Outcome larger = coda(more);
+  EXPECT_EQ(larger.status, kSuccess) << larger.err;
+  EXPECT_TRUE(contains(larger.out, "the model was trained on ")) << larger.out;
+  folder_.write("data.txt", train::small_text(3000));
+  const Outcome changed = coda(eval);
+  EXPECT_EQ(changed.status, kSuccess) << changed.err;
+  EXPECT_TRUE(contains(changed.out, "not what it was when the model was trained")) << changed.out;
+}
+
+TEST_F(TrainCommand, EvaluatesToALossOrFails) {
+  train::write_equal_weights(path("model"), train::huge_norm);
+  const Outcome outcome = coda({"eval", "--model", path("model"), "--data", path("data.txt"),
+                                "--seq", "16", "--threads", "1"});
+  EXPECT_EQ(outcome.status, kBadUse) << outcome.out;
+  EXPECT_FALSE(contains(outcome.out, "perplexity")) << outcome.out;
+  EXPECT_TRUE(contains(outcome.err, path("model") + ": expected a finite loss, got "))
+      << outcome.err;
 }
 
 }  // namespace

@@ -70,6 +70,32 @@ TEST(Corpus, JoinsTheFilesOfAFolderInOrder) {
   EXPECT_EQ(corpus.files()[3].first_token, 15);
 }
 
+// However it is named; files that are named themselves are taken.
+TEST(Corpus, LeavesOutAFolderThatItIsGiven) {
+  const TemporaryFolder folder;
+  folder.write("a", "text");
+  const fs::path inner = folder.write("run/log.txt", "no");
+  folder.write("runs/b", "more");
+  CorpusOptions options = kShort;
+  for (const char* name : {"run", "run/", "./run", "runs/../run"}) {
+    options.left_out = folder.path() / name;
+    EXPECT_EQ(text_of(Corpus({folder.path()}, options)), "text\nmore") << name;
+  }
+  EXPECT_EQ(text_of(Corpus({folder.path(), inner}, options)), "text\nmore\nno");
+  options.left_out = folder.path() / "not there";
+  EXPECT_EQ(text_of(Corpus({folder.path()}, options)), "text\nno\nmore");
+}
+
+// More than there is memory for.
+TEST(Corpus, ReadsNoMoreOfABinaryFileThanItHasTo) {
+  const TemporaryFolder folder;
+  folder.write("a", "text");
+  std::error_code error;
+  fs::resize_file(folder.write("weights", ""), uintmax_t{1} << 40, error);
+  if (error) GTEST_SKIP() << "no file of 1 TiB: " << error.message();
+  EXPECT_EQ(text_of(Corpus({folder.path()}, kShort)), "text");
+}
+
 TEST(Corpus, TakesNoFileTwice) {
   const TemporaryFolder folder;
   const fs::path a = folder.write("a", "first"), b = folder.write("b", "second");

@@ -118,6 +118,26 @@ TEST(Metrics, RefuseForeignFiles) {
   EXPECT_THROW(read_metrics(folder.path() / "none"), Error);
 }
 
+// A run that begins empties the file of one that was killed before its first checkpoint, and
+// nobody else's.
+TEST(Metrics, OfARunThatBeginsReplaceThoseOfARunOnly) {
+  const TemporaryFolder folder;
+  const std::string line = metrics_line(StepMetrics{.step = 1});
+  for (const std::string& ours : {std::string(), line, line + line.substr(0, 20),
+                                  metrics_line(HeldOutMetrics{0, 1}), line.substr(0, 5)}) {
+    const fs::path path = folder.write("metrics.jsonl", ours);
+    MetricsFile(path, 0);
+    EXPECT_EQ(read_all(path), "") << ours;
+  }
+  for (const std::string& theirs : {std::string("notes"), std::string("notes\n"), "x" + line,
+                                    std::string("{\"step\":1}\n"), line + "notes\n"}) {
+    const fs::path path = folder.write("metrics.jsonl", theirs);
+    expect_error([&] { MetricsFile(path, 0); },
+                 {"metrics.jsonl' line ", "expected the metrics", "move the file away"});
+    EXPECT_EQ(read_all(path), theirs);
+  }
+}
+
 TEST(Metrics, SayWhyTheyCannotBeWritten) {
   const TemporaryFolder folder;
   const std::string message =

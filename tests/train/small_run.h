@@ -1,9 +1,14 @@
 // Runs of a model so small that a step takes a millisecond or two.
 #pragma once
+#include <functional>
+#include <list>
 #include <string>
 #include <vector>
 
+#include "coda/checkpoint/model_config.h"
+#include "coda/checkpoint/parameter_names.h"
 #include "coda/checkpoint/run_folder.h"
+#include "coda/checkpoint/safetensors.h"
 #include "coda/core/random.h"
 #include "coda/train/trainer.h"
 #include "tests/core/temporary_folder.h"
@@ -26,6 +31,24 @@ inline std::string small_gpt2_config(double dropout = 0) {
          std::to_string(dropout) +
          ",\"embd_pdrop\":0.0,\"attn_pdrop\":0.0,\"torch_dtype\":\"bfloat16\"}";
 }
+
+// Beside a model's config.json: all elements of a tensor the same.
+inline void write_equal_weights(const std::string& folder,
+                                const std::function<float(const std::string& name)>& value) {
+  std::list<std::vector<float>> values;
+  std::vector<checkpoint::TensorRecord> tensors;
+  const auto config = checkpoint::read_model_config(folder + "/config.json");
+  for (const auto& [name, shape] : checkpoint::parameter_names(config)) {
+    size_t count = 1;
+    for (const int64_t extent : shape) count *= static_cast<size_t>(extent);
+    values.emplace_back(count, value(name));
+    tensors.push_back(checkpoint::tensor_record(name, DType::kFp32, shape, values.back().data()));
+  }
+  checkpoint::write_safetensors(folder + "/model.safetensors", tensors);
+}
+
+// Of which a loss overflows.
+inline float huge_norm(const std::string& name) { return name == "model.norm.weight" ? 3e38f : 1; }
 
 // Words in an order that has something to be learned.
 inline std::string small_text(size_t words) {
