@@ -48,6 +48,13 @@ step() {  # what, command...
 if ! "$coda" --version >/dev/null 2>&1 || [[ ! -f build-gpu/lib/libcoda.so ]]; then
   cmake --preset gpu >/dev/null && cmake --build --preset gpu || exit 1
 fi
+# The wgmma instructions as C++, which the build has written where it was made.
+generated=build-gpu/generated
+wgmma=coda/ptx/wgmma_instruction.cuh
+if [[ ! -f $generated/$wgmma ]]; then
+  mkdir -p "$generated/${wgmma%/*}"
+  python3 scripts/generate_wgmma.py "$generated/$wgmma"
+fi
 "$coda" info
 commit=$("$coda" --version | grep -o '[0-9a-f]\{12\}[-a-z]*')
 if [[ $commit == *-dirty ]]; then
@@ -95,11 +102,8 @@ if wanted bench; then
 fi
 
 ceiling() {
-  local generated=build-gpu/generated
-  mkdir -p "$generated/coda/ptx"
-  python3 scripts/generate_wgmma.py "$generated/coda/ptx/wgmma_instruction.cuh" &&
-    nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -I. \
-      "-I$generated" bench/ceiling.cu -o build-gpu/ceiling -ldl &&
+  nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -I. \
+    "-I$generated" bench/ceiling.cu -o build-gpu/ceiling -ldl &&
     build-gpu/ceiling "$commit" "$(date -u +%F)" >"$results/ceiling.json"
 }
 if ! wanted ceiling; then

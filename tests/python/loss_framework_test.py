@@ -236,6 +236,8 @@ def test_on_a_gpu():
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert lost.isnan() and not loss.isnan()
+    # Where their histories are alive, PyTorch's backward of the capture waits for their stream.
+    loss, lost = loss.detach(), lost.detach()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         captured = torch.autograd.grad(
