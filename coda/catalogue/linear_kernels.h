@@ -11,6 +11,7 @@ struct Manifest<catalogue::Linear<bf16>> {
   static constexpr uint32_t kC = 1 << 2, kBias = 1 << 3, kRstd = 1 << 5;
   using Kernels =
       KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 2>, Forward<P, bf16, 4>,        //
+                 Forward<P, bf16, 6>, InputGrad<P, bf16, 6>,                           //
                  Forward<P, bf16, 0, kRstd>, Forward<P, bf16, 2, kRstd>,               //
                  InputGrad<P, bf16, 0>, InputGrad<P, bf16, 2>, InputGrad<P, bf16, 4>,  //
                  WeightGrad<P, bf16, 0>, TransposedA<P, bf16, 0>,                      //

@@ -11,6 +11,7 @@ struct Manifest<catalogue::LinearNormBackward<bf16>> {
   static constexpr uint32_t kDxIn = 1 << 1, kScaled = 1 << 6;
   using Kernels =
       KernelList<InputGrad<P, bf16, 3, kDxIn | kScaled>, InputGrad<P, bf16, 1, kDxIn | kScaled>,  //
+                 InputGrad<P, bf16, 6, kDxIn | kScaled>, InputGrad<P, bf16, 6, kDxIn>,            //
                  InputGrad<P, bf16, 3, kDxIn>, InputGrad<P, bf16, 1, kDxIn>,                      //
                  InputGrad<P, bf16, 3, kScaled>, InputGrad<P, bf16, 3>>;
 };
@@ -19,8 +20,8 @@ template <>
 struct Manifest<catalogue::LinearNormBackwardFolded<bf16>> {
   using P = catalogue::LinearNormBackwardFolded<bf16>;
   static constexpr uint32_t kDxIn = 1 << 1;
-  using Kernels =
-      KernelList<InputGrad<P, bf16, 3, kDxIn>, InputGrad<P, bf16, 1, kDxIn>, InputGrad<P, bf16, 3>>;
+  using Kernels = KernelList<InputGrad<P, bf16, 3, kDxIn>, InputGrad<P, bf16, 1, kDxIn>,
+                             InputGrad<P, bf16, 6, kDxIn>, InputGrad<P, bf16, 3>>;
 };
 
 }  // namespace coda::plan

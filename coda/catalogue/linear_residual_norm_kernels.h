@@ -9,7 +9,8 @@ template <>
 struct Manifest<catalogue::LinearResidualNorm<bf16>> {
   using P = catalogue::LinearResidualNorm<bf16>;
   static constexpr uint32_t kBias = 1 << 1;
-  using Kernels = KernelList<Forward<P, bf16, 1>, Forward<P, bf16, 3>, Forward<P, bf16, 1, kBias>>;
+  using Kernels = KernelList<Forward<P, bf16, 1>, Forward<P, bf16, 3>, Forward<P, bf16, 6>,
+                             Forward<P, bf16, 1, kBias>>;
 };
 
 template <>
@@ -28,7 +29,8 @@ template <>
 struct Manifest<catalogue::LinearResidualNormFolded<bf16>> {
   using P = catalogue::LinearResidualNormFolded<bf16>;
   static constexpr uint32_t kBias = 1 << 1;
-  using Kernels = KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 3>, Forward<P, bf16, 1, kBias>>;
+  using Kernels = KernelList<Forward<P, bf16, 0>, Forward<P, bf16, 3>, Forward<P, bf16, 6>,
+                             Forward<P, bf16, 1, kBias>>;
 };
 
 template <>

@@ -12,6 +12,7 @@ struct Manifest<catalogue::LinearSwiglu<bf16>> {
   using Kernels =
       KernelList<Forward<P, bf16, 2, kRstd | kGateUp>, Forward<P, bf16, 3, kRstd | kGateUp>,
                  Forward<P, bf16, 1, kRstd | kGateUp>, Forward<P, bf16, 4, kRstd | kGateUp>,  //
+                 Forward<P, bf16, 6, kRstd | kGateUp>,                                        //
                  Forward<P, bf16, 2, kRstd>, Forward<P, bf16, 1, kGateUp>,
                  Forward<P, bf16, 1, kRstd | kGateUp | kActivation>,
                  Forward<P, bf16, 1, kRstd | kActivation>,

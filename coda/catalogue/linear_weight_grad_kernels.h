@@ -11,6 +11,7 @@ struct Manifest<catalogue::LinearWeightGrad<float>> {
   static constexpr uint32_t kC = 1 << 1, kSquares = 1 << 3;
   using Kernels =
       KernelList<WeightGrad<P, bf16, 0>, WeightGrad<P, bf16, 4>, WeightGrad<P, bf16, 5>,
+                 WeightGrad<P, bf16, 6>, WeightGrad<P, bf16, 6, kC>,  //
                  WeightGrad<P, bf16, 1, kC>, WeightGrad<P, bf16, 3, kC>, WeightGrad<P, bf16, 5, kC>,
                  WeightGrad<P, bf16, 1, kSquares>, WeightGrad<P, bf16, 3, kSquares>,
                  WeightGrad<P, bf16, 5, kC | kSquares>,  //

@@ -12,8 +12,10 @@ namespace {
 // in clocks at 1.755 GHz. tests/tools/choice_test.cpp says how far the choice is from the best.
 constexpr double kClockHz = 1.755e9;
 constexpr double kTensorColumnsPerClock = 0.25;  // of 128 rows × 64 contraction elements
-constexpr double kTensorSlack = 1.24;            // of what the tensor cores could do
-constexpr double kL2BytesPerClock = 39;          // of a multiprocessor
+// Of what the tensor cores could do: at the power limit they wait for nothing and are slower still,
+// by the energy of each byte that arrives in shared memory per 1000 multiply-adds.
+constexpr double kTensorSlack = 1.134, kArrivingByte = 0.0055;
+constexpr double kL2BytesPerClock = 39;  // of a multiprocessor
 // Clusters that walk row by row ask for the same rows of A at the same time, and some of these
 // requests become one, as long as all that a round of them reads stays in L2.
 constexpr double kMergedReads = 1.2, kRoundBytesInL2 = 16e6;
@@ -25,10 +27,10 @@ constexpr double kPacedDrift = 0.25, kPacedFrom = 11000, kPacedPer = 22000;
 constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 // An epilogue: per tile, and per element of a consumer and tile port, in two-byte elements.
-constexpr double kTileClocks = 100, kPortClocks = 0.3;
+constexpr double kTileClocks = 120, kPortClocks = 0.3;
 constexpr double kReductionHalves = 2;  // of a state of several numbers
-// Where nothing covers an epilogue, the tensor cores also run dry before it and fill up after it.
-constexpr double kExposed = 1.2;
+// What it costs where no other mainloop covers it: a part, as the next stages are loaded meanwhile.
+constexpr double kExposed = 0.7;
 
 // Two-byte elements that travel for each element of the output.
 double port_halves(const ProgramView& program) {
@@ -107,6 +109,8 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
   const double drift = 1 + drift_of(grid, tile, static_cast<double>(problem.K()));
   const double halves = port_halves(program);
   const double work = halves + reduction_halves(program);  // of an epilogue
+  const double arriving = 2000.0 * (tile.rows + tile.columns) / (tile.rows * tile.columns);
+  const double slack = kTensorSlack + kArrivingByte * arriving;
 
   const auto cost = [&](int columns) {
     // A stage: blocks stacked along M share B, along N share A.
@@ -117,7 +121,7 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
     const double elements = static_cast<double>(tile.rows) * columns / kernel.accumulators;
     // The epilogue's tensors pass through L2 beside the mainloop's, whoever covers its clocks.
     const double l2_bytes = grid.depth_blocks * stage_bytes * drift + 2 * elements * halves;
-    return TileCost{std::max(grid.depth_blocks * kTensorSlack * tensor, l2_bytes / l2_rate),
+    return TileCost{std::max(grid.depth_blocks * slack * tensor, l2_bytes / l2_rate),
                     kTileClocks + elements / (tile.pingpong ? 1 : 2) * kPortClocks * work};
   };
   const TileCost whole = cost(tile.columns);
