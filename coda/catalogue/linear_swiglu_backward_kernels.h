@@ -13,7 +13,6 @@ struct Manifest<catalogue::LinearSwigluBackward<bf16>> {
   static constexpr uint32_t kNorm = kRstd | kDots;  // a norm is before the GEMM of gate and up
   using Kernels = KernelList<
       InputGrad<P, bf16, 10, kNorm | kOut>, InputGrad<P, bf16, 9, kNorm | kOut>,  //
-      InputGrad<P, bf16, 6, kNorm | kOut>,                                        //
       InputGrad<P, bf16, 9, kNorm>, InputGrad<P, bf16, 10, kOut>, InputGrad<P, bf16, 9, kOut>,
       InputGrad<P, bf16, 1>, InputGrad<P, bf16, 9, kNorm | kOut | kActivation>,
       InputGrad<P, bf16, 9, kNorm | kActivation>, InputGrad<P, bf16, 9, kOut | kActivation>>;

@@ -12,9 +12,9 @@ namespace {
 // in clocks at 1.755 GHz. tests/tools/choice_test.cpp says how far the choice is from the best.
 constexpr double kClockHz = 1.755e9;
 constexpr double kTensorColumnsPerClock = 0.25;  // of 128 rows × 64 contraction elements
-// Of what the tensor cores could do: at the power limit they wait for nothing and are slower still,
-// by the energy of each byte that arrives in shared memory per 1000 multiply-adds.
-constexpr double kTensorSlack = 1.134, kArrivingByte = 0.0055;
+// Of what the tensor cores could do. At the power limit they wait for nothing and are slower still:
+// each byte less to shared memory per 1000 multiply-adds than with 128×192 is energy, so clocks.
+constexpr double kTensorSlack = 1.258, kUsualArriving = 26, kSlackPerByte = 0.006;
 constexpr double kL2BytesPerClock = 39;  // of a multiprocessor
 // Clusters that walk row by row ask for the same rows of A at the same time, and some of these
 // requests become one, as long as all that a round of them reads stays in L2.
@@ -27,10 +27,10 @@ constexpr double kPacedDrift = 0.25, kPacedFrom = 11000, kPacedPer = 22000;
 constexpr double kRandomOverMean = 1.10, kZerosOverMean = 0.92;
 constexpr double kStartClocks = 2500;  // launch, barriers, the first stages
 // An epilogue: per tile, and per element of a consumer and tile port, in two-byte elements.
-constexpr double kTileClocks = 120, kPortClocks = 0.3;
+constexpr double kTileClocks = 100, kPortClocks = 0.3;
 constexpr double kReductionHalves = 2;  // of a state of several numbers
 // What it costs where no other mainloop covers it: a part, as the next stages are loaded meanwhile.
-constexpr double kExposed = 0.7;
+constexpr double kExposed = 0.8;
 
 // Two-byte elements that travel for each element of the output.
 double port_halves(const ProgramView& program) {
@@ -110,7 +110,7 @@ double predict_clocks(const KernelEntry& kernel, const ProgramView& program, con
   const double halves = port_halves(program);
   const double work = halves + reduction_halves(program);  // of an epilogue
   const double arriving = 2000.0 * (tile.rows + tile.columns) / (tile.rows * tile.columns);
-  const double slack = kTensorSlack + kArrivingByte * arriving;
+  const double slack = kTensorSlack - kSlackPerByte * std::max(kUsualArriving - arriving, 0.0);
 
   const auto cost = [&](int columns) {
     // A stage: blocks stacked along M share B, along N share A.
