@@ -43,7 +43,7 @@ const BadCase<SwigluCall> kSwiglu[] = {
      {"'activation'", "a number from 0 to 3", "a pointer"}},
     {"MissingActivation",
      [](auto& c) { c.program.activation = {}; },
-     {"'activation'", "a Scalar port", "missing"}},
+     {"'activation'", "a Choice, 0 to 3", "missing"}},
 };
 
 struct SwigluBackwardCall {
