@@ -131,7 +131,7 @@ std::string at_struct(const ProgramFiles& files, std::string what) {
 
 }  // namespace
 
-LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& files)
+LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& files, bool kernels)
     : library_(std::move(library)) {
   using Function = const Registration* (*)();
   const auto function =
@@ -147,7 +147,7 @@ LoadedProgram::LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& 
   }
   inspect_cases(operation());
   try {
-    for (const catalogue::Variant& variant : operation().variants) inspect(variant);
+    for (const catalogue::Variant& variant : operation().variants) inspect(variant, kernels);
   } catch (const Error& error) {
     throw Error(at_struct(files, error.what()));
   }
@@ -179,7 +179,9 @@ std::vector<LoadedProgram> compile_host(std::span<const ProgramFiles> programs,
   for (size_t i = 0; i < linked.size(); ++i) {
     if (linked[i].status != 0) fail(builds[i].programs, toolchain, linked[i].output);
     const std::shared_ptr<void> library = load(builds[i].object);
-    for (const ProgramFiles& program : builds[i].programs) result.emplace_back(library, program);
+    for (const ProgramFiles& program : builds[i].programs) {
+      result.emplace_back(library, program, targets.simulator || targets.gpu);
+    }
   }
   return result;  // a loaded object needs its file no more
 }

@@ -13,7 +13,8 @@ namespace coda::author {
 // An author's operation, for as long as this lives.
 class LoadedProgram {
  public:
-  LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& files);
+  // kernels: it shall run in them, not on the CPU alone.
+  LoadedProgram(std::shared_ptr<void> library, const ProgramFiles& files, bool kernels);
 
   const catalogue::Operation& operation() const { return *registration_->operation; }
   std::span<const catalogue::SimulatedProgram> simulated() const {

@@ -68,8 +68,8 @@ class TracedGpuProgram {
     return std::array<Function, sizeof...(kTile)>{&launch<kTile>...};
   }
   // The fastest of the tiles whose kernels have registers enough on the device.
-  const plan::KernelEntry& choose(const ProgramView& view, const plan::LaunchRequest& request,
-                                  const cuda::Target& target);
+  plan::KernelEntry choose(const ProgramView& view, const plan::LaunchRequest& request,
+                           const cuda::Target& target);
 
   std::vector<plan::KernelEntry> entries_;
   std::array<std::unique_ptr<RuntimeKernel>, kTiles> kernels_;  // by tile
@@ -112,9 +112,9 @@ void TracedGpuProgram::launch(const plan::LaunchRequest& request, const void* ta
   kernel.launch(arguments.data(), grid.clusters, {}, target);
 }
 
-const plan::KernelEntry& TracedGpuProgram::choose(const ProgramView& view,
-                                                  const plan::LaunchRequest& request,
-                                                  const cuda::Target& target) {
+plan::KernelEntry TracedGpuProgram::choose(const ProgramView& view,
+                                           const plan::LaunchRequest& request,
+                                           const cuda::Target& target) {
   const std::lock_guard lock(mutex_);
   const plan::Device& device = cuda::device_facts(target.device);
   for (;;) {

@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 
+#include "coda/author/inspect_group_sums.h"
 #include "coda/author/inspect_reductions.h"
 #include "coda/core/error.h"
 
@@ -96,7 +97,7 @@ void inspect_cases(const catalogue::Operation& operation) {
   }
 }
 
-void inspect(const catalogue::Variant& variant) {
+void inspect(const catalogue::Variant& variant, bool kernels) {
   const ProgramView& program = variant.program;
   check_names(program);
   std::set<int> read;
@@ -109,6 +110,7 @@ void inspect(const catalogue::Variant& variant) {
                       program.name));
     }
     inspect_reductions(graph);
+    if (kernels) inspect_group_sums(graph);
     for (const trace::Node& node : graph.nodes) read.insert(node.port);
   }
   for (size_t i = 0; i < program.ports.size(); ++i) {

@@ -24,10 +24,9 @@ bool is_finite(const State& state) {
 
 bool alike(const State& a, const State& b) {
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    if (!same && !(std::fabs(a[i] - b[i]) <= kAllowed * (1 + std::fabs(a[i]) + std::fabs(b[i])))) {
-      return false;
-    }
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double allowed = kAllowed * (1 + std::fabs(a[i]) + std::fabs(b[i]));
+    if (!(std::fabs(a[i] - b[i]) <= allowed) || std::isinf(allowed)) return false;
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <string>
@@ -21,10 +22,8 @@ namespace {
 constexpr const char* kPrefix = "coda-author-";
 constexpr time_t kSeconds = 60;  // by then a folder is locked, or its process is gone
 
-int open_and_lock(const fs::path& folder, bool& locked) {
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  locked = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0;
-  return file;
+int open_folder(const fs::path& folder) {
+  return open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 // What processes left that were ended by a signal: the user's folders that nobody holds.
@@ -33,11 +32,10 @@ void remove_stale(const fs::path& above) {
   fs::directory_iterator entries(above, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     if (!entries->path().filename().native().starts_with(kPrefix)) continue;
-    bool locked = false;
-    const int folder = open_and_lock(entries->path(), locked);
+    const int folder = open_folder(entries->path());
     struct stat status{};
-    if (locked && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
-        status.st_mtime + kSeconds < std::time(nullptr)) {
+    if (folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) == 0 && fstat(folder, &status) == 0 &&
+        status.st_uid == geteuid() && status.st_mtime + kSeconds < std::time(nullptr)) {
       std::error_code ignored;
       fs::remove_all(entries->path(), ignored);
     }
@@ -55,8 +53,10 @@ ScratchFolder::ScratchFolder() {
     throw Error(fmt::format("{}: cannot make a folder for compiled programs", above.string()));
   }
   path_ = name;
-  bool locked = false;  // file systems without locks keep what is left
-  lock_ = open_and_lock(path_, locked);
+  lock_ = open_folder(path_);
+  // Waits for one that looks whether it is stale. File systems without locks keep what is left.
+  while (lock_ >= 0 && flock(lock_, LOCK_EX) != 0 && errno == EINTR) {
+  }
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -2,11 +2,10 @@
 // the head, before it runs it for its outputs: a chunk may then be narrower than a head.
 #pragma once
 #include "coda/epilogue/hardware.h"
+#include "coda/epilogue/staging.h"
 
 namespace coda::epilogue {
 inline namespace CODA_TARGET {
-
-inline constexpr int kMaxGroupSums = 2;  // that a program may take
 
 // Of this thread's two rows.
 struct GroupSums {

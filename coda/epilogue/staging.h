@@ -6,7 +6,8 @@
 
 namespace coda::epilogue {
 
-inline constexpr int kRowBlock = 64;  // rows of a sub-tile: one wgmma, one column partial
+inline constexpr int kRowBlock = 64;     // rows of a sub-tile: one wgmma, one column partial
+inline constexpr int kMaxGroupSums = 2;  // over the columns of a head, that a program may take
 
 // Columns that a program sees at a time: as many of a sub-tile as divide it, up to `most`.
 constexpr int chunk_of(int sub_columns, int most) {

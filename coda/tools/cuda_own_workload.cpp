@@ -47,10 +47,9 @@ Argument CudaWorkload::own_argument(const PortView& port, const Problem& problem
   Argument result{port.name, {}, 1};
   if (port.kind == PortKind::kScalar) return result;
   const Extent extent = workload_extent(port, problem, 0);
-  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
-  const Fill fill = !is_input(port.kind) || integer      ? Fill::kZero
-                    : port.kind == PortKind::kPerRowFrom ? Fill::kPartials
-                                                         : Fill::kNormal;
+  const Fill fill = !is_input(port.kind) || is_integer(port.dtype) ? Fill::kZero
+                    : port.kind == PortKind::kPerRowFrom           ? Fill::kPartials
+                                                                   : Fill::kNormal;
   const int64_t halves = extent.rows * extent.columns * port.element_bytes / 2;
   result.tensors.push_back({memory(halves, DType::kBf16, fill), port.dtype, extent.rows,
                             extent.columns, extent.columns, Major::kRow, port.element_bytes});

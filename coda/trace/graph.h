@@ -142,6 +142,7 @@ struct Graph {
   // What is stored and reduced, in order; of a program that asks for tile.segment() and does not do
   // the same everywhere, one list for each segment.
   std::vector<std::vector<Output>> segments;
+  int group_sums = 0;  // calls in one run over a tile
 
   int port(const std::string& name) const;  // place; throws coda::Error
 };

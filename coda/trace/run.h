@@ -72,6 +72,7 @@ Graph run_with(const P& program, int head_dim) {
     program(tile);
     if (tile.asked_segment() && ports_segments == 1) segments = kMaxSegments;
     graph.segments.push_back(tile.outputs());
+    graph.group_sums = std::max(graph.group_sums, tile.group_sums());
   }
   merge_segments(graph);
   return graph;

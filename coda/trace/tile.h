@@ -108,11 +108,13 @@ class Tile {
     static_assert(
         groups_of<Program>(),
         "coda: a program that calls group_sum says so: static constexpr bool groups = true;");
+    ++group_sums_;
     return this->template value<float, Space::kRow>(builder_.group_sum(value.lane[0].node));
   }
 
   const std::vector<Output>& outputs() const { return written_.outputs; }
   bool asked_segment() const { return asked_segment_; }
+  int group_sums() const { return group_sums_; }
 
  private:
   template <class ElementType, Space kSpace>
@@ -175,6 +177,7 @@ class Tile {
   int segment_, head_dim_;
   mutable Written written_;  // a program's functions take the tile as const too
   mutable bool asked_segment_ = false;
+  mutable int group_sums_ = 0;
 };
 
 }  // namespace coda::trace

@@ -76,6 +76,15 @@ struct ArgMaxOfSome : ArgMax {  // of equals the one on the left, wherever that 
   }
 };
 
+struct ArgMinFromBelow : ArgMax {  // which a finite number never leaves
+  template <class V>
+  static CODA_HD State<V> combine(const State<V>& a, const State<V>& b) {
+    return {min(a.value, b.value),
+            select(a.value < b.value, a.column,
+                   select(a.value > b.value, b.column, min(a.column, b.column)))};
+  }
+};
+
 struct Larger {  // whose identity is not 0
   template <class V>
   V operator()(const V& a, const V& b) const {

@@ -79,6 +79,8 @@ TEST(Inspect, TriesReductions) {
   EXPECT_EQ(message_of<ReducesPlaces<ArgMax>>(), "");
   expect_parts(message_of<ReducesPlaces<ArgMaxOfSome>>(),
                {"a = {2, 2} and b = {2, 4}", "combine(b, a) is not combine(a, b)"});
+  expect_parts(message_of<ReducesPlaces<ArgMinFromBelow>>(),
+               {"combine(identity(), {-3, 0}) gives {-inf, inf}, expected {-3, 0}"});
   expect_parts(message_of<Reduces<ReducedBy<Larger>>>(),
                {"Larger", "of 'sums': combine(identity(), -3) gives 0, expected -3"});
   expect_parts(message_of<Reduces<ReducedBy<RootOfSquares>>>(),
