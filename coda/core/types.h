@@ -111,6 +111,8 @@ constexpr int64_t dtype_bytes(DType type) {  // of a state: its port knows
   return type == DType::kBf16 || type == DType::kFp16 ? 2 : type == DType::kInt64 ? 8 : 4;
 }
 
+constexpr bool is_integer(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
+
 template <class T>
 concept FloatElement = stdlib::is_same_v<stdlib::remove_const_t<T>, float> ||
                        stdlib::is_same_v<stdlib::remove_const_t<T>, bf16> ||

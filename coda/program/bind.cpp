@@ -56,8 +56,8 @@ void check_parameter(const std::string& operation, const Argument& argument) {
 
 void check_number(const std::string& operation, const PortView& port, double number) {
   const double limit = port.dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
-  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
-  if (integer && !(number >= -limit && number < limit && number == std::floor(number))) {
+  if (is_integer(port.dtype) &&
+      !(number >= -limit && number < limit && number == std::floor(number))) {
     fail_argument(operation, port.name, fmt::format("a number of type {}", dtype_name(port.dtype)),
                   fmt::format("{}", number));
   }

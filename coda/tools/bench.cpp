@@ -153,8 +153,7 @@ bool uniform(const Variant& variant) {
   return std::ranges::all_of(variant.program.ports, [&](const PortView& port) {
     const bool tensor = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
                         port.kind == PortKind::kPerElement || port.kind == PortKind::kStore;
-    const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
-    return !tensor || integer || port.dtype == variant.operand;
+    return !tensor || is_integer(port.dtype) || port.dtype == variant.operand;
   });
 }
 

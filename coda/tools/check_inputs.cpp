@@ -87,7 +87,7 @@ Array draw_port(const PortView& port, const Case& c, bool positions,
     int64_t i = 0;
     return drawn(whole.rows, whole.columns, port.dtype, [&] { return values->draw(random, i++); });
   }
-  if (port.dtype == DType::kInt32 || port.dtype == DType::kInt64) {  // positions, else columns
+  if (is_integer(port.dtype)) {  // positions, else columns
     const int64_t end = positions ? c.positions : N;
     return drawn(1, M, port.dtype, [&] {
       return static_cast<double>(random.between(0, std::max<int64_t>(end - 1, 0)));
@@ -134,10 +134,10 @@ std::vector<Array*> values_of(reference::Arrays& in, const Case& c, const Varian
   for (const PortView& port : variant.program.ports) {
     const bool values = port.kind == PortKind::kPerRow || port.kind == PortKind::kPerColumn ||
                         port.kind == PortKind::kPerElement || port.kind == PortKind::kPerHead;
-    const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
     const catalogue::Values* unusual = unusual_values(variant, port.name);
     if (unusual != nullptr && !unusual->specials) continue;
-    if (values && !integer && c.given.contains(port.name)) arrays.push_back(&in[port.name]);
+    if (values && !is_integer(port.dtype) && c.given.contains(port.name))
+      arrays.push_back(&in[port.name]);
   }
   return arrays;
 }

@@ -75,8 +75,12 @@ std::string includes_of(const trace::Graph& graph, const catalogue::Operation& o
   std::string text = "#pragma once\n";
   if (turns) text += "#include <coda/program/angle.h>\n";
   text += "#include <coda/program/program.h>\n";
-  // As the command named it, so that it is found from where the command was given.
-  if (own) text += fmt::format("\n#include \"{}\"\n", operation.file);
+  // As the command named it.
+  if (own) {
+    text +=
+        fmt::format("\n// Found from the folder that the command was given in.\n#include \"{}\"\n",
+                    operation.file);
+  }
   return text;
 }
 

@@ -23,8 +23,12 @@ std::string read_whole(std::string& text) {
                      error == std::errc::result_out_of_range ? " of 64 bits" : "", text);
 }
 
-std::string read_fraction(std::string& text) {
-  return text.empty() ? "expected a number, got ''" : "";
+std::string read_fraction(const std::string& text) {
+  const char* const end = text.data() + text.size();
+  double number = 0;
+  const auto [parsed, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && parsed == end) return "";
+  return fmt::format("expected a number, got '{}'", text);
 }
 
 }  // namespace

@@ -113,10 +113,9 @@ OperandView Workload::operand(const Segments& cuts, int64_t scale) {
 Argument Workload::argument(const PortView& port, const Problem& problem) {
   Argument result{.name = port.name, .tensors = {}, .number = 1};
   if (port.kind == PortKind::kScalar) return result;
-  const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
   const Fill fill = !is_input(port.kind)                 ? Fill::kZero
                     : port.kind == PortKind::kPerRowFrom ? Fill::kPositive
-                    : integer                            ? Fill::kIndex
+                    : is_integer(port.dtype)             ? Fill::kIndex
                                                          : Fill::kNormal;
   for (int i = 0; i < port.segments; ++i) {
     const Extent extent = workload_extent(port, problem, i);

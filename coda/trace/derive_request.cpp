@@ -68,9 +68,10 @@ std::vector<bool> wanted_gradients(const Graph& forward, const DeriveOptions& op
   const bool none = options.gradients == std::vector<std::string>{"-"};
   for (const std::string& name : none ? std::vector<std::string>() : options.gradients) {
     const PortView& port = port_of(forward, name);
-    const bool integer = port.dtype == DType::kInt32 || port.dtype == DType::kInt64;
-    if (is_input(port.kind) && port.kind != PortKind::kPairTable && !integer && port.given)
+    if (is_input(port.kind) && port.kind != PortKind::kPairTable && !is_integer(port.dtype) &&
+        port.given) {
       continue;
+    }
     throw Error(fmt::format(
         "derive {}: '{}' has no gradient{}; inputs of floats that are given have one, but for "
         "tables that are looked up",

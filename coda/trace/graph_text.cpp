@@ -17,13 +17,6 @@
 namespace coda::trace {
 namespace {
 
-bool is_integer(DType type) { return type == DType::kInt32 || type == DType::kInt64; }
-
-void refuse_taken(const std::string& name) {
-  if (!is_taken(name) && !is_reserved(name)) return;
-  throw Error(fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
-}
-
 class Reader {
  public:
   ReadGraph read(const std::string& text) {
@@ -62,6 +55,12 @@ class Reader {
           fmt::format("'{}': expected a name of ASCII letters, digits and underscores", name));
     }
     refuse_taken(name);
+    return name;
+  }
+
+  std::string port_name(size_t i) const {
+    const std::string name = identifier(i);
+    refuse_reserved(name);
     return name;
   }
 
@@ -132,6 +131,7 @@ class Reader {
           fmt::format("'{}': expected a program's name to have a letter first", program.name));
     }
     refuse_taken(struct_name);
+    refuse_reserved(struct_name);
     // Types that stand inside of it.
     for (const char* type : {"PerElement", "PerRow", "PerColumn", "Scalar", "Store", "RowReduce",
                              "ColumnReduce", "Sum", "Max", "LogSumExp"}) {
@@ -146,7 +146,7 @@ class Reader {
     PortView view;
     PortFacts facts;
     view.kind = kind(word(1, "a kind of port"));
-    view.name = identifier(2);
+    view.name = port_name(2);
     view.given = true;
     for (const PortView& other : graph.program.ports) {
       if (other.name == view.name) fail("a name of its own for every port", view.name);

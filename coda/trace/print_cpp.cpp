@@ -81,9 +81,7 @@ std::string print_cpp(const Graph& graph, const PrintOptions& options) {
         "{} {}{};", port_type(port, graph.facts[i]), port.name,
         number ? fmt::format("{{{}}}",
                              literal(graph.facts[i].number,
-                                     port.dtype == DType::kInt32 || port.dtype == DType::kInt64
-                                         ? Element::kInteger
-                                         : Element::kFloat))
+                                     is_integer(port.dtype) ? Element::kInteger : Element::kFloat))
                : ""));
     names.push_back(fmt::format("\"{}\"", port.name));
     widest = std::max(widest, declarations.back().size());

@@ -1,7 +1,11 @@
 #include "coda/trace/words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
+
+#include "coda/core/error.h"
 
 namespace coda::trace {
 
@@ -45,15 +49,6 @@ bool is_word_of_cpp(std::string_view name) {
   return words.contains(name);
 }
 
-bool is_reserved(std::string_view name) {
-  const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
-  const bool like_macro = name.find('_') != std::string_view::npos &&
-                          std::ranges::any_of(name, capital) &&
-                          std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
-  return like_macro || name.find("__") != std::string_view::npos ||
-         (name.size() > 1 && name[0] == '_' && capital(name[1]));
-}
-
 bool is_taken(std::string_view name) {
   static const std::set<std::string_view> names{
       "abs",   "accumulators", "bf16",   "coda",     "erf",   "exp",     "floor",
@@ -61,6 +56,25 @@ bool is_taken(std::string_view name) {
       "names", "port_names",   "relu",   "rotation", "rsqrt", "select",  "sigmoid",
       "sqrt",  "stdlib",       "tanh",   "tile",     "Tile",  "to_float"};
   return names.contains(name) || is_word_of_cpp(name);
+}
+
+void refuse_taken(std::string_view name) {
+  if (!is_taken(name)) return;
+  throw Error(fmt::format("'{}' is a word of C++ or of its programs: give it another name", name));
+}
+
+void refuse_reserved(std::string_view name) {
+  const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const bool like_macro = name.find('_') != std::string_view::npos &&
+                          std::ranges::any_of(name, capital) &&
+                          std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool kept = name.find("__") != std::string_view::npos ||
+                    (name.size() > 1 && name[0] == '_' && capital(name[1]));
+  if (!like_macro && !kept) return;
+  throw Error(fmt::format(
+      "'{}' may be a macro, or a name that C++ keeps for itself: expected lower-case letters and "
+      "single underscores, give it another name",
+      name));
 }
 
 }  // namespace coda::trace

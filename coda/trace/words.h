@@ -7,10 +7,12 @@ namespace coda::trace {
 // A keyword, an operator's other name, or a macro that the standard headers of a program define.
 bool is_word_of_cpp(std::string_view name);
 
-// A name that C++ keeps to itself (__LINE__, _LP64), or such as macros have (INT_MAX, CODA_HD).
-bool is_reserved(std::string_view name);
-
 // A word of C++, or what the C++ of a program uses itself.
 bool is_taken(std::string_view name);
+
+// Throw coda::Error for such a name; and for one that C++ keeps to itself (__LINE__, _LP64), or
+// such as macros have (INT_MAX, CODA_HD).
+void refuse_taken(std::string_view name);
+void refuse_reserved(std::string_view name);
 
 }  // namespace coda::trace
