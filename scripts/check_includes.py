@@ -47,6 +47,7 @@ HOST_ONLY = {
     "coda/program/describe.h",
     "coda/program/overlap.h",
     "coda/program/problem.h",
+    "coda/program/workspace.h",
 }
 STANDARD = "coda/core/std.h"
 

@@ -44,20 +44,6 @@ DType check_type(const row::TensorCheck& check, const TensorView& q) {
   return q.dtype;
 }
 
-void check_workspace(row::TensorCheck& check, int64_t bytes, const void* workspace) {
-  if (bytes == 0) return;
-  if (workspace == nullptr) {
-    check.fail("workspace", fmt::format("{} bytes", bytes), "a null pointer");
-  }
-  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
-    check.fail("workspace", fmt::format("data aligned to {} bytes", kWorkspaceAlignment),
-               fmt::format("address {}", workspace));
-  }
-  const Extent floats{1, (bytes + 3) / 4};
-  const Matrix<const float> view(static_cast<const float*>(workspace), 1, floats.columns);
-  check.output("workspace", erase(view), floats, {DType::kFp32});
-}
-
 struct Expected {
   DType type;
   Extent queries, keys, lse;
@@ -87,7 +73,8 @@ void validate(const Attention& attention, const Shape& shape, const Forward& t,
   const auto [type, queries, keys, lse] = check_inputs(check, shape, t);
   check.output("y", t.y, queries, {type});
   check.output("lse", t.lse, lse, {DType::kFp32});
-  check_workspace(check, attention.workspace_bytes(shape, type), workspace);
+  const int64_t needed = attention.workspace_bytes(shape, type);
+  check.workspace({workspace, needed}, needed, kWorkspaceAlignment);
   check.finish();
 }
 
@@ -101,7 +88,8 @@ void validate(const Attention& attention, const Shape& shape, const Backward& t,
   check.output("dq", t.dq, queries, {type});
   check.output("dk", t.dk, keys, {type});
   check.output("dv", t.dv, keys, {type});
-  check_workspace(check, attention.workspace_bytes(shape, type), workspace);
+  const int64_t needed = attention.workspace_bytes(shape, type);
+  check.workspace({workspace, needed}, needed, kWorkspaceAlignment);
   check.finish();
 }
 

@@ -7,6 +7,7 @@
 
 #include <climits>
 #include <cstdlib>
+#include <mutex>
 
 #include "coda/core/error.h"
 
@@ -50,6 +51,8 @@ std::vector<std::string> cudnn_places() {
 }
 
 void load_cudnn(const std::vector<std::string>& places) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   if (cudnn_frontend::cudnn_dlhandle != nullptr) return;
   std::string reasons;
   void* library = nullptr;

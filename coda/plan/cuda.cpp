@@ -6,6 +6,7 @@
 #include "coda/plan/per_device.h"
 #include "coda/plan/slices.h"
 #include "coda/program/check_view.h"
+#include "coda/program/workspace.h"
 
 namespace coda::cuda {
 namespace {
@@ -32,8 +33,10 @@ plan::Device ask_device(int device) {
   return result;
 }
 
-// What TMA moves: base and pitch.
+}  // namespace
+
 void check_lines(const std::string& program, const std::string& argument, const TensorView& view) {
+  if (view.empty()) return;
   const int64_t elements = kTmaBytes / view.element_bytes;
   if (reinterpret_cast<uintptr_t>(view.data) % kTmaBytes != 0) {
     fail_argument(program, argument,
@@ -50,6 +53,8 @@ void check_lines(const std::string& program, const std::string& argument, const 
                   fmt::format("{}", view.ld));
   }
 }
+
+namespace {
 
 void check_operand(const std::string& program, const std::string& letter,
                    const OperandView& operand, int device) {
@@ -183,8 +188,8 @@ void launch_chosen(std::span<const plan::KernelEntry> kernels, const ProgramView
   const plan::KernelEntry& kernel = *choice.kernel;
   plan::LaunchRequest launch = request;
   if (choice.slicing.slices > 1) {
-    plan::validate_workspace(view, request, target.workspace, target.workspace_bytes,
-                             plan::workspace_bytes(kernel, problem, choice.slicing));
+    validate_workspace(view, *request.a, *request.b, {target.workspace, target.workspace_bytes},
+                       plan::workspace_bytes(kernel, problem, choice.slicing));
     check_device_memory(view.name, "workspace", target.workspace, target.device);
     launch.slicing = choice.slicing;
     launch.workspace = target.workspace;

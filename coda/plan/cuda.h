@@ -53,6 +53,9 @@ void check_device_memory(const std::string& program, const std::string& argument
 // The same for all tensors of a row operation.
 void check_device_memory(const ProgramView& program, int device);
 
+// Throws coda::Error unless TMA can move the tensor: a base and a pitch of multiples of 16 bytes.
+void check_lines(const std::string& program, const std::string& argument, const TensorView& view);
+
 // Checks that only the GPU has: memory of that device; 16-byte base, pitch and segments of what TMA
 // moves.
 void validate_device(const ProgramView& program, const Problem& problem, const OperandView& a,

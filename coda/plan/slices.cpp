@@ -144,25 +144,4 @@ SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEnt
   return best;
 }
 
-void validate_workspace(const ProgramView& program, const LaunchRequest& request, void* workspace,
-                        int64_t bytes, int64_t needed) {
-  if (workspace == nullptr || bytes < needed) {
-    fail_argument(program.name, "workspace", fmt::format("at least {} bytes", needed),
-                  workspace == nullptr ? "a null pointer" : fmt::format("{}", bytes));
-  }
-  if (reinterpret_cast<uintptr_t>(workspace) % kWorkspaceAlignment != 0) {
-    fail_argument(program.name, "workspace",
-                  fmt::format("memory aligned to {} bytes", kWorkspaceAlignment),
-                  fmt::format("address {}", workspace));
-  }
-  PortView port;  // of all outputs the one that may not even be an input
-  port.name = "workspace";
-  port.kind = PortKind::kRowReduce;
-  port.given = true;
-  port.view[0] = {workspace, DType::kFp32, 1, needed / 4, needed / 4};
-  ProgramView with = program;
-  with.ports.push_back(port);
-  check_overlap(with, *request.a, *request.b);
-}
-
 }  // namespace coda::plan

@@ -10,7 +10,6 @@ namespace coda::plan {
 
 inline constexpr int kMaxSlices = 16;
 inline constexpr int kMinSliceBlocks = 8;  // of kernel::kBlockDepth, in every slice
-inline constexpr int64_t kWorkspaceAlignment = 256;
 
 struct WorkspaceLayout {
   int64_t partial_bytes = 0, counter_bytes = 0;
@@ -43,10 +42,5 @@ struct SlicedChoice {
 SlicedChoice choose_sliced(const SlicesRequest& asked, std::span<const KernelEntry> kernels,
                            const ProgramView& program, const LaunchRequest& request,
                            const Device& device);
-
-// Throws coda::Error that says what is wrong with the workspace: null, too small, misaligned, or
-// shared with what the program touches.
-void validate_workspace(const ProgramView& program, const LaunchRequest& request, void* workspace,
-                        int64_t bytes, int64_t needed);
 
 }  // namespace coda::plan

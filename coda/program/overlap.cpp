@@ -36,7 +36,7 @@ bool overlap(const TensorView& a, const TensorView& b) {
 
 bool same_view(const TensorView& a, const TensorView& b) {
   return a.data == b.data && a.dtype == b.dtype && a.rows == b.rows && a.columns == b.columns &&
-         a.ld == b.ld && a.major == b.major;
+         a.major == b.major && (a.ld == b.ld || a.lines() == 1);
 }
 
 void add_operand(std::vector<Region>& regions, const OperandView& operand, const char* letter) {

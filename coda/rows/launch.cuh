@@ -6,6 +6,7 @@
 
 #include "coda/core/error.h"
 #include "coda/plan/cuda.h"
+#include "coda/program/workspace.h"
 #include "coda/ptx/thread.cuh"
 #include "coda/rows/tensor_check.h"
 
@@ -21,27 +22,10 @@ inline void check_on_device(const ProgramView& program) {
   cuda::check_device_memory(program, device);
 }
 
-inline constexpr int64_t kWorkspaceAlignment = 256;
-
-struct GivenWorkspace {
-  const void* data;
-  int64_t bytes;
-};
-
 // Of an operation that needs so many bytes.
 inline void check_workspace(const ProgramView& program, const GivenWorkspace& given,
                             int64_t bytes) {
-  const auto fail = [&](const std::string& expected, const std::string& got) {
-    fail_argument(program.name, "workspace", expected, got);
-  };
-  if (given.data == nullptr || given.bytes < bytes) {
-    fail(std::to_string(bytes) + " bytes",
-         given.data == nullptr ? "a null pointer" : std::to_string(given.bytes));
-  }
-  if (reinterpret_cast<uintptr_t>(given.data) % kWorkspaceAlignment != 0) {
-    fail("memory aligned to " + std::to_string(kWorkspaceAlignment) + " bytes",
-         "an address between");
-  }
+  validate_workspace(program, OperandView{}, OperandView{}, given, bytes);
   int device = 0;
   cuda::check(cudaGetDevice(&device), "cudaGetDevice");
   cuda::check_device_memory(program.name, "workspace", given.data, device);

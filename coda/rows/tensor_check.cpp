@@ -68,6 +68,11 @@ void TensorCheck::norm_weight(const char* name, const TensorView& view, const Te
   }
 }
 
+void TensorCheck::workspace(const GivenWorkspace& given, int64_t needed, int64_t alignment) {
+  if (needed == 0) return;
+  program_.ports.push_back(workspace_port(program_.name, given, needed, alignment));
+}
+
 void TensorCheck::states(const char* name, const TensorView& view, Extent extent, int64_t bytes) {
   if (view.dtype == DType::kState && view.element_bytes != bytes) {
     fail(name, fmt::format("states of {} bytes", bytes), fmt::format("{}", view.element_bytes));

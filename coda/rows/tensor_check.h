@@ -6,6 +6,7 @@
 #include <string>
 
 #include "coda/program/problem.h"
+#include "coda/program/workspace.h"
 
 namespace coda::row {
 
@@ -30,6 +31,11 @@ class TensorCheck {
               std::initializer_list<DType> types) {
     add(name, view, extent, types, PortKind::kStore);
   }
+  void workspace(const GivenWorkspace& given, int64_t needed,
+                 int64_t alignment = kWorkspaceAlignment);
+  // On a GPU TMA moves the tensor that was named last, which cuda::check_lines() is for.
+  void moved_by_tma() { program_.ports.back().alignment = kTmaAlignment; }
+  static constexpr int64_t kTmaAlignment = 16;
   // Of a norm over the rows of x, one row: of x's type, or bf16 beside an fp32 x.
   void norm_weight(const char* name, const TensorView& view, const TensorView& x);
   // Of a reduction's states, of so many bytes each.

@@ -8,6 +8,7 @@
 #include "coda/catalogue/linear_weight_grad_kernels.h"
 #include "coda/core/error.h"
 #include "coda/plan/tuning.h"
+#include "coda/program/workspace.h"
 
 namespace coda::plan {
 namespace {
@@ -177,8 +178,10 @@ TEST(Slices, AreNotTuned) {
 TEST(Slices, RefuseABadWorkspace) {
   const Question q(512, 512, 16384);
   const auto says = [&](void* workspace, int64_t bytes) {
-    return refusal(
-        [&] { validate_workspace(q.view, q.request(), workspace, bytes, int64_t{1} << 20); });
+    return refusal([&] {
+      validate_workspace(q.view, *q.request().a, *q.request().b, {workspace, bytes},
+                         int64_t{1} << 20);
+    });
   };
   auto* good = somewhere<std::byte>(4);
   EXPECT_EQ(says(good, 1 << 20), "");

@@ -90,6 +90,8 @@ TEST(OverlapTest, InPlaceIsExactlyTheSameView) {
         Matrix<const float>(memory + 1, 4, 5, 8), Matrix<const float>(memory, 3, 5, 8)}) {
     EXPECT_TRUE(refused({.in = in, .out = out}, kNothing, kNothing));
   }
+  const Matrix<const float> line(memory, 1, 5, 9);  // of which the pitch says nothing
+  EXPECT_FALSE(refused({.in = line, .out = Matrix<float>(memory, 1, 5, 8)}, kNothing, kNothing));
 }
 
 TEST(OverlapTest, OperandsAreNeverInPlace) {
