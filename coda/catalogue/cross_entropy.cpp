@@ -22,7 +22,9 @@ struct CpuExecutor {
   void run(const row::CrossEntropyGradientArguments<T>& arguments) const {
     cpu::cross_entropy_gradient(arguments, options);
   }
-  static void check_tensors(const ProgramView&) {}  // where they are, nothing tells the host
+  // Where tensors are, nothing tells the host. What the first GEMM would say comes before row
+  // operations have written.
+  void check_tensors(const ProgramView&) const { cpu::chosen_isa(options); }
   static void check_targets(const int64_t* target, int64_t rows, int64_t vocabulary,
                             int64_t ignore_index) {
     row::check_targets(target, rows, vocabulary, ignore_index);

@@ -10,7 +10,6 @@ namespace coda::catalogue {
 namespace {
 
 constexpr const char* kName = "linear_cross_entropy";
-constexpr int64_t kAlignment = 256;  // of a workspace and its parts
 
 }  // namespace
 
@@ -18,11 +17,11 @@ void WorkspaceParts::add(int64_t rows, int64_t columns, int64_t element_bytes) {
   int64_t bytes = 0, end = 0;
   if (__builtin_mul_overflow(rows, columns, &bytes) ||
       __builtin_mul_overflow(bytes, element_bytes, &bytes) ||
-      __builtin_add_overflow(bytes, bytes_ + kAlignment - 1, &end)) {
+      __builtin_add_overflow(bytes, bytes_ + kWorkspaceAlignment - 1, &end)) {
     fail_argument(kName, "workspace", "a size in bytes below 2^63",
                   fmt::format("one for {} times {} elements", rows, columns));
   }
-  bytes_ = end / kAlignment * kAlignment;
+  bytes_ = end / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
 void check_chunk(const char* name, int64_t chunk, int64_t multiple) {
@@ -40,23 +39,6 @@ void check_extents(int64_t rows, int64_t vocabulary) {
   };
   check("x", rows);
   check("weight", vocabulary);
-}
-
-void check_workspace(row::TensorCheck& check, const CrossEntropyWorkspace& workspace,
-                     int64_t needed) {
-  if (needed == 0) return;
-  if (workspace.data == nullptr || workspace.bytes < needed) {
-    check.fail("workspace", fmt::format("{} bytes", needed),
-               workspace.data == nullptr ? std::string("a null pointer")
-                                         : fmt::format("{}", workspace.bytes));
-  }
-  if (reinterpret_cast<uintptr_t>(workspace.data) % kAlignment != 0) {
-    check.fail("workspace", fmt::format("data aligned to {} bytes", kAlignment),
-               fmt::format("address {}", workspace.data));
-  }
-  const Extent floats{1, needed / static_cast<int64_t>(sizeof(float))};
-  check.output("workspace", vector_of(static_cast<const float*>(workspace.data), floats.columns),
-               floats, {DType::kFp32});
 }
 
 void check_loss(row::TensorCheck& check, const CrossEntropyLoss& outputs, int64_t losses,

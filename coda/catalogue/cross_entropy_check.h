@@ -35,8 +35,6 @@ constexpr int64_t padded_line(int64_t columns) { return (columns + 63) / 64 * 64
 // Of a problem whose workspace is asked for.
 void check_extents(int64_t rows, int64_t vocabulary);
 void check_chunk(const char* name, int64_t chunk, int64_t multiple);
-void check_workspace(row::TensorCheck& check, const CrossEntropyWorkspace& workspace,
-                     int64_t needed);
 void check_options(const CrossEntropyOptions& options);
 void check_loss(row::TensorCheck& check, const CrossEntropyLoss& outputs, int64_t losses,
                 int64_t rows);
@@ -52,7 +50,9 @@ row::TensorCheck check_problem(const CrossEntropy<T>& p) {
   check_options(p.options);
   row::TensorCheck check("linear_cross_entropy");
   check.input("x", erase(p.x), {M, h}, {dtype_of<T>});
+  check.moved_by_tma();
   check.input("weight", erase(p.weight), {V, h}, {dtype_of<T>});
+  check.moved_by_tma();
   if (V == 0) check.fail("weight", "a row for each of at least one class", "none");
   if (p.rstd.given) {
     const auto& squares = p.rstd.view[0];
@@ -84,13 +84,17 @@ void check_gradients(row::TensorCheck& check, const CrossEntropy<T>& p,
   if (each || g.dloss != nullptr) {
     check.input("dloss", vector_of(g.dloss, losses), {1, losses}, {DType::kFp32});
   }
-  if (wanted(g.dweight)) check.output("dweight", erase(g.dweight), {V, h}, {DType::kFp32});
+  if (wanted(g.dweight)) {
+    check.output("dweight", erase(g.dweight), {V, h}, {DType::kFp32});
+    check.moved_by_tma();
+  }
   if (wants_dx && !g.input_grad) {
     if (recomputes) {
       check.output("dx_sum", erase(g.dx_sum), {M, h}, {DType::kFp32});
     } else {
       check.output("dx", erase(g.dx), {M, h}, {dtype_of<T>});
     }
+    check.moved_by_tma();
   }
   if (p.rstd.given) {
     check.output("dots", erase(g.dots), {recomputes ? sum_parts(V) : 1, M}, {DType::kFp32});

@@ -30,6 +30,11 @@ class CudaExecutor {
   void check_tensors(const ProgramView& program) const {
     cuda::device_facts(target_.device);
     cuda::check_device_memory(program, target_.device);
+    for (const PortView& port : program.ports) {
+      // A GEMM would refuse it too, but when earlier steps have written.
+      if (port.alignment != row::TensorCheck::kTmaAlignment) continue;
+      cuda::check_lines(program.name, port.name, port.view[0]);
+    }
   }
   // Where targets are, the host does not look: the loss of a bad one is NaN.
   static void check_targets(const int64_t*, int64_t, int64_t, int64_t) {}

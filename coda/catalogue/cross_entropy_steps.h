@@ -26,8 +26,9 @@ class CrossEntropySteps {
     check_loss(check_, outputs, losses(), M());
     if (logits.data != nullptr) {
       check_.output("logits", erase(logits), {M(), V()}, {dtype_of<T>});
+      check_.moved_by_tma();
     }
-    check_workspace(check_, workspace, cross_entropy_bytes(M(), V()));
+    check_.workspace({workspace.data, workspace.bytes}, cross_entropy_bytes(M(), V()));
     executor_.check_tensors(check_.finish());
     WorkspaceParts parts(workspace);
     auto* sums = parts.template take<State>(sum_parts(V()), M());
@@ -47,8 +48,8 @@ class CrossEntropySteps {
     }
     check_loss(check_, outputs, losses(), M());
     check_gradients(check_, problem_, gradients, false);
-    check_workspace(check_, workspace,
-                    cross_entropy_with_gradients_bytes(M(), V(), chunk_rows, dtype_of<T>));
+    check_.workspace({workspace.data, workspace.bytes},
+                     cross_entropy_with_gradients_bytes(M(), V(), chunk_rows, dtype_of<T>));
     executor_.check_tensors(check_.finish());
     const int64_t most = std::min(chunk_rows, M());
     WorkspaceParts parts(workspace);
@@ -73,8 +74,10 @@ class CrossEntropySteps {
     check_gradients(check_, problem_, gradients, false);
     check_.input("lse", vector_of(lse, M()), {1, M()}, {DType::kFp32});
     check_.replaceable_input("logits", erase(logits), {M(), V()}, {dtype_of<T>});
+    check_.moved_by_tma();  // or as TMA would
     check_.output("dz", erase(dz), {M(), V()}, {dtype_of<T>});
-    check_workspace(check_, workspace, cross_entropy_backward_bytes());
+    check_.moved_by_tma();
+    check_.workspace({workspace.data, workspace.bytes}, cross_entropy_backward_bytes());
     executor_.check_tensors(check_.finish());
     WorkspaceParts parts(workspace);
     float* scale = parts.template take<float>(1);
@@ -87,8 +90,8 @@ class CrossEntropySteps {
     check_chunk("chunk_columns", chunk_columns, kSumsWidth);
     check_gradients(check_, problem_, gradients, true);
     check_.input("lse", vector_of(lse, M()), {1, M()}, {DType::kFp32});
-    check_workspace(check_, workspace,
-                    cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
+    check_.workspace({workspace.data, workspace.bytes},
+                     cross_entropy_recompute_bytes(M(), V(), chunk_columns, dtype_of<T>));
     executor_.check_tensors(check_.finish());
     const int64_t most = std::min(chunk_columns, V());
     WorkspaceParts parts(workspace);

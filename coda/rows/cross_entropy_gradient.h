@@ -37,7 +37,8 @@ void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& argumen
                             const Options& options);
 }
 
-// Defined where there is nvcc; on the current device.
+// Defined where there is nvcc; on the current device. Lines of logits and out begin at multiples of
+// 16 bytes.
 namespace coda::cuda {
 void cross_entropy_gradient(const row::CrossEntropyGradientArguments<bf16>& arguments,
                             CUstream_st* stream);

@@ -88,11 +88,11 @@ TEST(CrossEntropyEdges, BadArguments) {
        [](CrossEntropyFixture& f) { f.outputs.loss = nullptr; }, with_gradients},
       {"'logits': expected [3, 130], got [3, 129]",
        [](CrossEntropyFixture& f) { f.kept.columns = 129; }, forward},
-      {"'workspace': expected 512 bytes, got 511",
+      {"'workspace': expected at least 512 bytes, got 511",
        [](CrossEntropyFixture& f) { f.workspace.bytes = 511; }, forward},
-      {"'workspace': expected 512 bytes, got a null pointer",
+      {"'workspace': expected at least 512 bytes, got a null pointer",
        [](CrossEntropyFixture& f) { f.workspace.data = nullptr; }, forward},
-      {"'workspace': expected data aligned to 256 bytes",
+      {"'workspace': expected memory aligned to 256 bytes",
        [](CrossEntropyFixture& f) {
          f.workspace.data = static_cast<std::byte*>(f.workspace.data) + 16;
        },
@@ -170,6 +170,17 @@ TEST(CrossEntropyEdges, BadArguments) {
     bad.change(f);
     expect_refused(f, [&] { bad.call(f); }, bad.message);
   }
+}
+
+// Of which the first GEMM would speak, behind a row operation.
+TEST(CrossEntropyEdges, InstructionSetsThatAreNotThere) {
+  CrossEntropyFixture f(3, 130, 8);
+  const OnCpu where{{.isa = static_cast<cpu::Isa>(99)}};
+  const auto backward = [&] {
+    cross_entropy_backward(where, f.problem, f.lse.data(), Matrix<const float>(f.kept), f.kept,
+                           f.gradients, f.workspace);
+  };
+  expect_refused(f, backward, "'isa': expected an instruction set that is available here");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #if defined(CODA_HAS_CUDA)
 #include "coda/plan/cuda.h"
 #include "cross_entropy_case.h"
+#include "tests/program/expect_error.h"
 
 namespace coda::catalogue {
 namespace {
@@ -201,6 +202,45 @@ TEST(CrossEntropyCuda, BadTargets) {
     EXPECT_TRUE(std::isnan(loss.values()[1]));
     EXPECT_FALSE(std::isnan(loss.values()[2]));
   }
+}
+
+// What TMA cannot move, and host memory, are refused before the first of several kernels.
+TEST(CrossEntropyCuda, RefusedBeforeAnythingIsWritten) {
+  if (!has_gpu()) GTEST_SKIP() << "no GPU";
+  CrossEntropyShape s;
+  s.M = 3, s.V = 200, s.h = 32;
+  const CrossEntropyCase<bf16> c(s, {});
+  Managed<bf16> x(c.x), weight(c.weight), dx(s.M * (s.h + 1));
+  std::vector<bf16> on_host(c.x);
+  Managed<int64_t> target(c.target);
+  Managed<float> loss(1, kNan), lse(s.M, kNan), dweight(s.V * s.h, kNan), dloss(1, 1);
+  const int64_t bytes = cross_entropy_with_gradients_bytes(s.M, s.V, s.M, DType::kBf16);
+  Managed<std::byte> memory(bytes);
+  CrossEntropy<bf16> p = c.problem();
+  p.weight.data = weight.data();
+  p.target = target.data();
+  p.options.reduction = LossReduction::kSum;
+  CrossEntropyGradients<bf16> g;
+  g.dloss = dloss.data();
+  g.dweight = {dweight.data(), s.V, s.h};
+  const cuda::Target on{};
+  const auto refused = [&](const bf16* rows, int64_t pitch,
+                           std::initializer_list<std::string> parts) {
+    p.x.data = rows;
+    g.dx = {dx.data(), s.M, s.h, pitch};
+    expect_error(
+        [&] {
+          cross_entropy_with_gradients(OnCuda{on}, p, {loss.data(), lse.data(), nullptr}, g, s.M,
+                                       {memory.data(), bytes});
+        },
+        parts);
+    cuda::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    for (const auto& values : {loss.values(), lse.values(), dweight.values()}) {
+      for (const float value : values) EXPECT_TRUE(std::isnan(value));
+    }
+  };
+  refused(x.data(), s.h + 1, {"'dx'", "16 bytes"});
+  refused(on_host.data(), s.h, {"'x'"});
 }
 
 }  // namespace
