@@ -66,6 +66,12 @@ Model::Model(const checkpoint::ModelConfig& config, const ModelOptions& options,
         "(n_positions), got {}; lower the sequence",
         sizes_.positions, options.sequence));
   }
+  if (config.sliding_window && options.sequence > *config.sliding_window) {
+    throw Error(fmt::format(
+        "model: expected sequences of at most {} tokens, as far as the model's attention reaches "
+        "(sliding_window), got {}; lower the sequence",
+        *config.sliding_window, options.sequence));
+  }
   inputs_ = declare_inputs(sizes_, options.parts, plan_);
   Architecture architecture = make_architecture(sizes_, options_, inputs_, plan_);
   parameters_ = std::move(architecture.parameters);

@@ -59,7 +59,9 @@ ModelConfig read_gpt2_fields(const JsonFields& fields) {
   }
   config.head_dim = config.hidden_size / config.num_attention_heads;
   config.vocab_size = read_size(fields, "vocab_size");
-  config.max_position_embeddings = fields.integer("n_positions", 1024);
+  const bool aliased = !fields.has("n_positions");  // another name that transformers takes
+  config.max_position_embeddings =
+      fields.integer(aliased ? "max_position_embeddings" : "n_positions", 1024);
   config.norm_epsilon = fields.number("layer_norm_epsilon", 1e-5);
   config.activation = fields.text("activation_function", "gelu_new");
   config.tie_word_embeddings = fields.flag("tie_word_embeddings", true);

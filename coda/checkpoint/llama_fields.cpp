@@ -50,25 +50,25 @@ int64_t read_head_dim(const JsonFields& fields, const FamilyDefaults& defaults,
   return config.hidden_size / config.num_attention_heads;
 }
 
-void refuse_sliding_window(const JsonFields& fields, const ModelConfig& config) {
+// Mistral's window, where it is as wide as there are positions.
+std::optional<int64_t> read_sliding_window(const JsonFields& fields, const ModelConfig& config) {
   if (fields.flag("use_sliding_window", false)) {
     fields.fail("use_sliding_window",
                 "attention within a window is not supported; set it to false");
   }
-  if (config.family == Family::kMistral && !fields.is_null("sliding_window")) {
-    const int64_t window = fields.integer("sliding_window", 4096);
-    if (window < config.max_position_embeddings) {
-      fields.fail("sliding_window",
-                  fmt::format("attention within a window, here {} of {} positions, is not "
-                              "supported; set it to null, or max_position_embeddings to {}",
-                              window, config.max_position_embeddings, window));
-    }
-  }
   const nlohmann::json& layers = fields.at("layer_types");
-  if (layers.is_null()) return;
   for (const auto& type : layers) {
     if (type != "full_attention") fields.fail("layer_types", "supported is full_attention alone");
   }
+  if (config.family != Family::kMistral || fields.is_null("sliding_window")) return {};
+  const int64_t window = fields.integer("sliding_window", 4096);
+  if (window < config.max_position_embeddings) {
+    fields.fail("sliding_window",
+                fmt::format("attention within a window, here {} of {} positions, is not "
+                            "supported; set it to null, or max_position_embeddings to {}",
+                            window, config.max_position_embeddings, window));
+  }
+  return window;
 }
 
 void refuse_other_computations(const JsonFields& fields, const ModelConfig& config) {
@@ -77,7 +77,6 @@ void refuse_other_computations(const JsonFields& fields, const ModelConfig& conf
   if (fields.number("attention_dropout", 0) != 0) {
     fields.fail("attention_dropout", "supported is 0");
   }
-  refuse_sliding_window(fields, config);
 }
 
 }  // namespace
@@ -103,6 +102,7 @@ ModelConfig read_llama_fields(const JsonFields& fields, Family family) {
     config.attention_bias = fields.flag("attention_bias", false);
   }
   refuse_other_computations(fields, config);
+  config.sliding_window = read_sliding_window(fields, config);
   return config;
 }
 
@@ -151,6 +151,7 @@ void write_llama_fields(const ModelConfig& config, nlohmann::ordered_json& json)
   json["attention_dropout"] = 0.0;
   if (config.family == Family::kLlama) json["mlp_bias"] = false;
   if (config.family == Family::kMistral) json["sliding_window"] = nullptr;
+  if (config.sliding_window) json["sliding_window"] = *config.sliding_window;
   if (config.family == Family::kQwen2 || config.family == Family::kQwen3) {
     json["use_sliding_window"] = false;
   }

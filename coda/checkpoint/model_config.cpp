@@ -68,8 +68,13 @@ ModelConfig parse_model_config(std::string_view text, const std::string& where) 
   ModelConfig config =
       family == Family::kGpt2 ? read_gpt2_fields(fields) : read_llama_fields(fields, family);
   config.dtype = read_dtype(fields);
+  config.initializer_range = fields.number("initializer_range", config.initializer_range);
   if (fields.has("bos_token_id")) config.bos_token_id = fields.integer("bos_token_id");
+  if (fields.has("pad_token_id")) config.pad_token_id = fields.integer("pad_token_id");
   config.eos_token_ids = read_eos(fields);
+  if (!fields.flag("is_causal", true)) {
+    fields.fail("is_causal", "attention to later tokens is not supported");
+  }
   if (fields.has("quantization_config")) {
     fields.fail("quantization_config", "weights in bf16, fp16 or fp32 are supported");
   }
@@ -83,6 +88,8 @@ ModelConfig read_model_config(const std::string& path) {
 
 void validate(const ModelConfig& config, const std::string& where) {
   config.is_gpt2() ? validate_gpt2(config, where) : validate_llama(config, where);
+  if (config.initializer_range >= 0 && std::isfinite(config.initializer_range)) return;
+  fail_field(where, "initializer_range", fmt::format("{}", config.initializer_range), "0 or more");
 }
 
 int64_t read_size(const JsonFields& fields, const char* field) {

@@ -37,10 +37,12 @@ struct ModelConfig {
   std::string activation = "silu";  // of the MLP, as transformers calls it
   Rope rope;                        // not of GPT-2, which has a table of positions
   bool tie_word_embeddings = false;
-  bool attention_bias = false;  // Llama and Qwen3: biases on q, k, v and o
-  Dropout dropout;              // GPT-2
-  DType dtype = DType::kFp32;   // of the weights' files
-  std::optional<int64_t> bos_token_id;
+  bool attention_bias = false;            // Llama and Qwen3: biases on q, k, v and o
+  Dropout dropout;                        // GPT-2
+  std::optional<int64_t> sliding_window;  // Mistral: no sequence may be longer
+  double initializer_range = 0.02;        // deviation of random weights
+  DType dtype = DType::kFp32;             // of the weights' files
+  std::optional<int64_t> bos_token_id, pad_token_id;
   std::vector<int64_t> eos_token_ids;
 
   bool is_gpt2() const { return family == Family::kGpt2; }
@@ -56,7 +58,8 @@ struct ModelConfig {
 const char* model_type(Family family);  // "llama"
 
 // Throw coda::Error naming the field, its value and what is supported; `where` begins the message.
-// A field that is missing has the default of `transformers`, but sizes must be there.
+// A field that is missing has the default of `transformers`, but sizes must be there, and token ids
+// have none.
 ModelConfig parse_model_config(std::string_view json, const std::string& where);
 ModelConfig read_model_config(const std::string& path);  // of config.json
 

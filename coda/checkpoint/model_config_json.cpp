@@ -32,12 +32,15 @@ std::string to_json(const ModelConfig& config) {
   json["architectures"] = {architecture(config.family)};
   json["model_type"] = model_type(config.family);
   config.is_gpt2() ? write_gpt2_fields(config, json) : write_llama_fields(config, json);
+  json["initializer_range"] = config.initializer_range;
   json["torch_dtype"] = torch_name(config.dtype);
   json["bos_token_id"] = nullptr;
   if (config.bos_token_id) json["bos_token_id"] = *config.bos_token_id;
   json["eos_token_id"] = nullptr;
   if (config.eos_token_ids.size() == 1) json["eos_token_id"] = config.eos_token_ids[0];
   if (config.eos_token_ids.size() > 1) json["eos_token_id"] = config.eos_token_ids;
+  json["pad_token_id"] = nullptr;
+  if (config.pad_token_id) json["pad_token_id"] = *config.pad_token_id;
   json["use_cache"] = true;
   return json.dump(2) + "\n";
 }

@@ -36,24 +36,29 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 
 }  // namespace
 
+bool ModelFiles::are_in(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(fs::path(folder) / kSingle, ignored) ||
+         fs::exists(fs::path(folder) / kIndex, ignored);
+}
+
 ModelFiles ModelFiles::open(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
     fail(folder, error ? error.message() : "it is not a folder");
   }
   ModelFiles files(folder);
-  const fs::path single = fs::path(folder) / "model.safetensors";
-  const fs::path list = fs::path(folder) / "model.safetensors.index.json";
+  if (!are_in(folder)) {
+    fail(folder, fmt::format("it has neither {} nor {}; other formats are converted by "
+                             "`save_pretrained` of transformers",
+                             kSingle, kIndex));
+  }
+  const fs::path single = fs::path(folder) / kSingle;
   if (fs::exists(single, error)) {
     files.add(SafetensorsFile(single.string()));
     return files;
   }
-  if (!fs::exists(list, error)) {
-    fail(folder,
-         "it has neither model.safetensors nor model.safetensors.index.json; other formats are "
-         "converted by `save_pretrained` of transformers");
-  }
-  const std::map<std::string, std::string> index = read_index(list);
+  const std::map<std::string, std::string> index = read_index(fs::path(folder) / kIndex);
   std::set<std::string> shards;
   for (const auto& [name, file] : index) shards.insert(file);
   for (const std::string& file : shards) {

@@ -13,6 +13,11 @@ namespace coda::checkpoint {
 
 class ModelFiles {
  public:
+  static constexpr const char* kSingle = "model.safetensors";
+  static constexpr const char* kIndex = "model.safetensors.index.json";
+
+  // Whether open() would find one of them.
+  static bool are_in(const std::string& folder);
   // Throws coda::Error with folder and reason: no weights, a missing or damaged shard, a tensor in
   // two shards, or one that the index promises and the shard lacks.
   static ModelFiles open(const std::string& folder);

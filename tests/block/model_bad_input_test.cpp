@@ -44,6 +44,17 @@ TEST(BadModel, TakesWhatItPlans) {
   EXPECT_EQ(device.asked, std::vector{model.memory().bytes()});
 }
 
+TEST(BadModel, TurnsDownSequencesBeyondItsWindow) {
+  const auto device = make_cpu_device(1);
+  checkpoint::ModelConfig config = small_config();
+  config.sliding_window = small_options().sequence;
+  Model(config, small_options(), *device);
+  --*config.sliding_window;
+  expect_error([&] { Model(config, small_options(), *device); },
+               {"sequences of at most " + std::to_string(*config.sliding_window),
+                "(sliding_window)", "lower the sequence"});
+}
+
 TEST(BadModel, TurnsDownSizes) {
   const auto device = make_cpu_device(1);
   const auto expect = [&](int64_t batch, int64_t sequence, int64_t parts,

@@ -44,6 +44,9 @@ TEST(ModelConfig, TakesTheDefaultsOfTransformers) {
   EXPECT_EQ(mistral.num_key_value_heads, 8);
   EXPECT_EQ(mistral.max_position_embeddings, 131072);
   EXPECT_EQ(mistral.head_dim, 2);
+  EXPECT_FALSE(mistral.sliding_window);
+  EXPECT_EQ(llama.initializer_range, 0.02);
+  EXPECT_FALSE(llama.pad_token_id);
 
   const ModelConfig qwen2 = parse(sizes("qwen2"));
   EXPECT_EQ(qwen2.num_key_value_heads, 32);

@@ -46,6 +46,11 @@ TEST(UnsupportedConfig, OtherArchitectures) {
   refused({{"hidden_act", "gelu"}}, {"'hidden_act' is \"gelu\"", "silu"});
   refused({{"mlp_bias", true}}, {"'mlp_bias' is true", "false"});
   refused({{"attention_dropout", 0.1}}, {"'attention_dropout' is 0.1", "0"});
+  for (const Json& good : {kGood, kGpt2}) {
+    refused({{"is_causal", false}}, {"'is_causal' is false", "later tokens"}, good);
+    refused({{"initializer_range", -1}}, {"'initializer_range' is -1", "0 or more"}, good);
+    refused({{"pad_token_id", "x"}}, {"'pad_token_id' is \"x\""}, good);
+  }
   refused({{"quantization_config", {{"bits", 4}}}}, {"'quantization_config' is {\"bits\":4}"});
   refused({{"torch_dtype", "float64"}}, {"'torch_dtype' is \"float64\"", "bfloat16"});
   refused({{"dtype", "int8"}}, {"'dtype' is \"int8\"", "bfloat16"});
