@@ -3,7 +3,8 @@
     python bench/train.py --json bench/results/train_cpu.json
     python bench/train.py --device cuda --json bench/results/train_h200.json
 
-Both take turns, coda in a process of its own that is asked for its rounds (`coda bench-train`).
+All take turns, in an order drawn anew each round, coda in a process of its own that is asked for
+its rounds (`coda bench-train`).
 `forward + backward` leaves gradients in memory; `step` is that, the clipping by the norm of all
 gradients and AdamW on fp32 weights. PyTorch computes in bf16, eager and with torch.compile, with
 its fused attention; its optimizer is the fused AdamW on fp32 copies of the weights.
@@ -12,6 +13,7 @@ its fused attention; its optimizer is the fused AdamW on fp32 copies of the weig
 import argparse
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -124,9 +126,10 @@ def main() -> None:
             }
         contenders.insert(0, Coda(a.coda, a.device, shared))
         times = {c.name: [] for c in contenders}
+        order = random.Random(1)
         with PowerMeter() as meter:
             for _ in range(a.rounds):
-                for contender in contenders:
+                for contender in order.sample(contenders, len(contenders)):
                     times[contender.name].append(contender.round())
     facts = contenders[0].finish()
 

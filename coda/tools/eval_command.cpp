@@ -4,13 +4,13 @@
 #include <cmath>
 #include <optional>
 
-#include "coda/checkpoint/run_folder.h"
 #include "coda/core/error.h"
 #include "coda/terminal/progress.h"
 #include "coda/tools/command_line.h"
 #include "coda/train/data_notes.h"
 #include "coda/train/held_out.h"
 #include "coda/train/model_checkpoint.h"
+#include "coda/train/model_folder.h"
 #include "coda/train/run_state.h"
 
 namespace coda::tools {
@@ -19,16 +19,23 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> data;
-  std::string device = "cpu";
+  std::string device = "cpu", type;
   int64_t batch = 8;
   std::optional<int64_t> sequence;
   double share = 0.05;
   int threads = 0;
 };
 
+// On a GPU models are bf16, whatever the file is.
+DType type_of(const std::string& asked, const checkpoint::ModelConfig& config,
+              const block::Device& device) {
+  if (!asked.empty()) return asked == "bf16" ? DType::kBf16 : DType::kFp32;
+  const bool bf16 = config.dtype == DType::kBf16 || device.name() != "cpu";
+  return bf16 ? DType::kBf16 : DType::kFp32;
+}
+
 void evaluate(const EvalArguments& arguments) {
-  std::string folder = arguments.model;  // a checkpoint, or a run with some
-  if (const auto latest = checkpoint::latest_checkpoint(folder)) folder = latest->path;
+  const std::string folder = train::resolve_model(arguments.model);
   const checkpoint::ModelConfig config = checkpoint::read_model_config(folder + "/config.json");
   std::optional<train::RunState> state;  // what it was trained on, where a run saved it
   if (train::has_run_state(folder)) state = train::read_run_state(folder);
@@ -48,11 +55,11 @@ void evaluate(const EvalArguments& arguments) {
   options.batch = arguments.batch;
   options.sequence = corpus_options.sequence;
   options.training = false;
-  options.type = config.dtype == DType::kBf16 ? DType::kBf16 : DType::kFp32;
+  options.type = type_of(arguments.type, config, *device);
   block::Model model(config, options, *device);
   train::read_weights(model, folder);
-  fmt::print("{}", state ? train::held_out_note(corpus, *state, arguments.data.empty())
-                         : train::byte_tokens_note(corpus, config.vocab_size));
+  fmt::print("{}{}", train::byte_tokens_note(corpus, config.vocab_size, state),
+             state ? train::held_out_note(corpus, *state, arguments.data.empty()) : "");
   std::fflush(stdout);
   terminal::Progress progress("eval", batches.held_out_batches(), {0, true});
   const train::HeldOutLoss loss = train::held_out_loss(model, batches, batches.held_out_batches(),
@@ -83,6 +90,10 @@ void add_eval(CLI::App& app, int&) {
   command->add_option("--device", arguments->device, "cpu, cuda, or auto: a GPU where there is one")
       ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
+  command
+      ->add_option("--dtype", arguments->type,
+                   "bf16, or on the CPU fp32; else bf16 for weights in bf16 and on a GPU")
+      ->check(CLI::IsMember({"bf16", "fp32"}));
   command->add_option("--threads", arguments->threads, "Of the CPU; 0: all");
   command->callback([arguments] { evaluate(*arguments); });
 }

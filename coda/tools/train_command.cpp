@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <iterator>
 #include <optional>
 
@@ -22,10 +24,11 @@ std::atomic<bool> interrupted{false};
 
 // The first Ctrl-C (or SIGTERM, as machines that go down send it, or SIGHUP, as terminals that
 // close) ends the run after its step; the second one at once, but SIGHUP, which comes twice: from
-// the shell and from the system. What was ignored, as under nohup, stays ignored.
+// the shell and from the system. What was ignored, as under nohup, stays ignored. And so are
+// readers of the output that go away, as `tee` does at Ctrl-C: the run is still to be saved.
 class InterruptHandler {
  public:
-  InterruptHandler() {
+  InterruptHandler() : pipe_before_(std::signal(SIGPIPE, SIG_IGN)) {
     interrupted = false;
     for (size_t i = 0; i < std::size(kSignals); ++i) {
       before_[i] = std::signal(kSignals[i], SIG_IGN);
@@ -38,6 +41,7 @@ class InterruptHandler {
   }
   ~InterruptHandler() {
     for (size_t i = 0; i < std::size(kSignals); ++i) std::signal(kSignals[i], before_[i]);
+    std::signal(SIGPIPE, pipe_before_);
   }
   InterruptHandler(const InterruptHandler&) = delete;
   InterruptHandler& operator=(const InterruptHandler&) = delete;
@@ -45,7 +49,14 @@ class InterruptHandler {
  private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
   void (*before_[std::size(kSignals)])(int);
+  void (*pipe_before_)(int);
 };
+
+// Where nobody reads any more, which is no failure of the run.
+void print_to_reader(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) != 0 && errno == EPIPE) std::clearerr(stdout);
+}
 
 struct TrainArguments {
   train::RunOptions run = {.read_every = 0};
@@ -71,8 +82,9 @@ std::string weights_text(train::Trainer& trainer) {
     return fmt::format("begins with random weights (seed {})\n", trainer.options().seed);
   }
   const std::string text = fmt::format("weights read from {}\n", folder);
-  if (train::has_run_state(folder)) return text;
-  return text + train::byte_tokens_note(trainer.corpus(), trainer.model().config().vocab_size);
+  std::optional<train::RunState> run;
+  if (train::has_run_state(folder)) run = train::read_run_state(folder);
+  return text + train::byte_tokens_note(trainer.corpus(), trainer.model().config().vocab_size, run);
 }
 
 int train_model(const TrainArguments& arguments) {
@@ -106,7 +118,7 @@ int train_model(const TrainArguments& arguments) {
     };
     summary = trainer->run(interrupted);
   }
-  fmt::print("\n{}", train::summary_text(summary));
+  print_to_reader(fmt::format("\n{}", train::summary_text(summary)));
   return summary.resume_command.empty() ? kSuccess : kInterrupted;
 }
 
@@ -130,7 +142,7 @@ void add_train(CLI::App& app, int& status) {
   train::RunOptions& run = arguments->run;
   CLI::App* command = app.add_subcommand(
       "train",
-      "Train a model of the LLaMA or GPT-2 family: every operation but attention a fused program");
+      "Train a model of the LLaMA or GPT-2 family: every GEMM outside attention a fused program");
   const std::vector<CLI::Option*> fixed = {
       command->add_option("--data", run.data,
                           "Text files, folders of them (bytes as tokens), or one token file "

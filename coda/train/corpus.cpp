@@ -23,8 +23,6 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "token files are mapped as they are");
 
-bool is_token_file(const fs::path& path) { return path.extension() == ".bin"; }
-
 TokenType type_by_suffix(const fs::path& path) {
   return path.stem().extension() == ".u32" ? TokenType::kUint32 : TokenType::kUint16;
 }
@@ -50,6 +48,8 @@ uint64_t hash(uint64_t seed, std::string_view bytes) {
 }
 
 }  // namespace
+
+bool is_token_file(const fs::path& path) { return path.extension() == ".bin"; }
 
 int64_t training_tokens(int64_t size, int64_t sequence, double held_out_share) {
   const int64_t window = sequence + 1;

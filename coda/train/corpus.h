@@ -26,6 +26,8 @@ struct CorpusOptions {
   std::filesystem::path left_out;
 };
 
+bool is_token_file(const std::filesystem::path& path);  // by its name; else it is text
+
 // Those that are not held out, of so many that two windows fit.
 int64_t training_tokens(int64_t size, int64_t sequence, double held_out_share);
 

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace coda::train {
 
-std::string byte_tokens_note(const Corpus& corpus, int64_t vocab_size) {
+std::string byte_tokens_note(const Corpus& corpus, int64_t vocab_size,
+                             const std::optional<RunState>& run) {
   if (!corpus.is_text() || vocab_size <= 256) return "";
+  if (run && std::ranges::none_of(run->options.data, is_token_file)) return "";
   return fmt::format(
       "the data is text, each of its bytes a token, and the model's vocabulary has {} tokens; what "
       "the model's tokenizer makes of the text is given as a token file (.u16.bin, .u32.bin)\n",

@@ -48,7 +48,8 @@ void set_initial_weights(block::Model& model, uint64_t seed, int asked_threads) 
         std::fill_n(values.begin(), parameter.columns, 1.0f);
       }
     } else {
-      const double deviation = 0.02 * (writes_to_stream(name) ? shrink : 1);
+      const double deviation =
+          model.config().initializer_range * (writes_to_stream(name) ? shrink : 1);
       values.resize(count);
       draw_rows(values, parameter.columns, mix(seed, hash(name)), deviation, threads);
     }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "coda/checkpoint/atomic.h"
+#include "coda/core/error.h"
 #include "coda/terminal/text_width.h"
 #include "coda/train/curve.h"
 #include "coda/train/xml_text.h"
@@ -164,6 +166,17 @@ std::string loss_plot_svg(const std::string& title, const Metrics& metrics) {
   svg += "</g>\n";
   for (const CurvePoint& point : held_out) svg += dot(scale.x(point.step), scale.y(point.loss));
   return svg + legend(held_out) + "</svg>\n";
+}
+
+std::string write_loss_plot(const std::string& title, const std::string& run_folder) {
+  const std::string path = run_folder + "/loss.svg";
+  try {
+    checkpoint::write_file_atomically(
+        path, loss_plot_svg(title, read_metrics(run_folder + "/metrics.jsonl")));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return path;
 }
 
 }  // namespace coda::train

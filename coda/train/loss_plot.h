@@ -11,4 +11,8 @@ namespace coda::train {
 // `title` may hold any bytes. Losses that are no numbers leave a gap.
 std::string loss_plot_svg(const std::string& title, const Metrics& metrics);
 
+// loss.svg in a run's folder, of the metrics there. Where it is; where it cannot be written, why: a
+// run is complete without it.
+std::string write_loss_plot(const std::string& title, const std::string& run_folder);
+
 }  // namespace coda::train

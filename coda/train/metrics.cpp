@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -110,8 +111,12 @@ MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::
     for_each_line(path_, text, [&](std::string_view line, const Json& fields) {
       if (add_line(fields, read) <= step && step > 0) kept += line;
     });
-    // A run that begins keeps nothing, so it has to know that all of it is a run's.
-    if (step == 0 && !text.starts_with(kLineBegin.substr(0, text.size()))) {
+    has_held_out_ = step > 0 && std::ranges::find(read.held_out, step, &HeldOutMetrics::step) !=
+                                    read.held_out.end();
+    // A run that begins keeps nothing, so it has to know that all of it is a run's: the lines, or
+    // the one that was cut short.
+    const bool has_lines = !read.steps.empty() || !read.held_out.empty();
+    if (step == 0 && !has_lines && !text.starts_with(kLineBegin.substr(0, text.size()))) {
       fail_line(path_, 1, text);
     }
     if (kept != text) checkpoint::write_file_atomically(path_.string(), kept);
@@ -123,6 +128,11 @@ MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::
 }
 
 MetricsFile::~MetricsFile() { close(file_); }
+
+void MetricsFile::sync() {
+  if (fdatasync(file_) == 0 || errno == EINVAL || errno == EROFS) return;  // a pipe, say
+  throw Error(fmt::format("cannot write '{}': {}", path_.string(), std::strerror(errno)));
+}
 
 void MetricsFile::append(const std::string& line) {
   for (std::string_view rest = line; !rest.empty();) {

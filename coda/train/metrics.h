@@ -50,12 +50,17 @@ class MetricsFile {
   // Whole lines, at once in the file. Throws Error where they cannot be written.
   void append(const StepMetrics& metrics) { append(metrics_line(metrics)); }
   void append(const HeldOutMetrics& metrics) { append(metrics_line(metrics)); }
+  // Before a checkpoint of the last step: lines are on the disk whenever it is.
+  void sync();
+  // Whether the file that was there had a held-out loss of the run's step.
+  bool has_held_out() const { return has_held_out_; }
 
  private:
   void append(const std::string& line);
 
   std::filesystem::path path_;
   int file_ = -1;
+  bool has_held_out_ = false;
 };
 
 }  // namespace coda::train

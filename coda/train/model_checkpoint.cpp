@@ -47,6 +47,38 @@ struct OptimizerTensor {
 constexpr OptimizerTensor kOptimizerTensors[] = {
     {".master", &Parameter::master}, {".m", &Parameter::m}, {".v", &Parameter::v}};
 
+// One row of a matrix.
+TensorRecord row_of(const TensorRecord& matrix, int64_t row) {
+  const int64_t columns = matrix.shape[1], bytes = matrix.bytes / matrix.shape[0];
+  return {matrix.name,
+          matrix.dtype,
+          {columns},
+          static_cast<const char*>(matrix.data) + row * bytes,
+          bytes};
+}
+
+bool same_tensor(const TensorRecord& x, const TensorRecord& y) {
+  if (x.shape != y.shape) return false;
+  std::vector<float> of_x(static_cast<size_t>(x.shape[1])), of_y(of_x.size());
+  for (int64_t row = 0; row < x.shape[0]; ++row) {
+    checkpoint::copy_elements(row_of(x, row), of_x);
+    checkpoint::copy_elements(row_of(y, row), of_y);
+    if (of_x != of_y) return false;
+  }
+  return true;
+}
+
+// A head of its own beside tied embeddings: transformers 5 takes it, so it shall not be lost here.
+void expect_tied(const checkpoint::ModelFiles& files, const std::string& folder,
+                 const std::string& embedding) {
+  constexpr const char* kHead = "lm_head.weight";
+  if (!files.contains(kHead) || same_tensor(files.tensor(kHead), files.tensor(embedding))) return;
+  throw Error(
+      fmt::format("model folder '{}': expected {} to be {}, as config.json's 'tie_word_embeddings' "
+                  "says, got another tensor; set it to false to train with that head",
+                  folder, kHead, embedding));
+}
+
 }  // namespace
 
 void write_weights(block::Model& model, const std::string& folder) {
@@ -80,6 +112,7 @@ void read_weights(block::Model& model, const std::string& folder) {
   const std::vector<NamedShape> expected = checkpoint::parameter_names(model.config());
   files.complete_names(checkpoint::base_prefix(model.config()), expected[0].name);
   files.check_against(expected);
+  if (model.config().tie_word_embeddings) expect_tied(files, folder, expected[0].name);
   std::vector<float> values;
   for (const Parameter& parameter : model.parameters().all()) {
     values.resize(static_cast<size_t>(parameter.rows * parameter.columns));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coda/checkpoint/model_files.h"
 #include "coda/checkpoint/run_folder.h"
 #include "coda/core/error.h"
 #include "coda/train/presets.h"
@@ -18,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFile = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
-
-// A token file, *.bin too, may lie beside config.json.
+// Beside config.json may lie a token file, *.bin too, and what trainers keep of a run.
 bool holds_weights(std::string_view name) {
+  constexpr std::array kOfARun = {"optimizer", "scheduler", "rng_state", "scaler", "training_args"};
+  const auto begins = [&](const char* begin) { return name.starts_with(begin); };
+  if (std::ranges::any_of(kOfARun, begins)) return false;
   constexpr std::array kSuffixes = {
       ".safetensors", ".safetensors.index.json", ".gguf", ".h5", ".msgpack", ".pt", ".pth"};
   return name.starts_with("pytorch_model") ||
@@ -53,10 +54,8 @@ checkpoint::ModelConfig config_of(const std::string& model) {
 
 bool has_weights(const std::string& model) {
   if (is_preset(model)) return false;
+  if (checkpoint::ModelFiles::are_in(model)) return true;
   std::error_code ignored;
-  for (const char* name : {kFile, kIndex}) {
-    if (fs::exists(fs::path(model) / name, ignored)) return true;
-  }
   std::vector<std::string> found;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(model)) {
@@ -74,7 +73,8 @@ bool has_weights(const std::string& model) {
       fmt::format("model folder '{}': expected its weights in {} or in the shards that {} lists, "
                   "or none at all, to begin with random ones; got {}; other formats are converted "
                   "by `save_pretrained` of transformers",
-                  model, kFile, kIndex, fmt::join(found, ", ")));
+                  model, checkpoint::ModelFiles::kSingle, checkpoint::ModelFiles::kIndex,
+                  fmt::join(found, ", ")));
 }
 
 }  // namespace coda::train

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "coda/checkpoint/atomic.h"
 #include "coda/checkpoint/run_folder.h"
 #include "coda/checkpoint/run_lock.h"
 #include "coda/train/folder_checks.h"
@@ -84,6 +83,7 @@ Trainer::Trainer(const RunOptions& options, const checkpoint::ModelConfig& confi
   corpus_options.vocab_size = config.vocab_size;
   corpus_options.left_out = run_folder;
   corpus_.emplace(std::vector<fs::path>(options.data.begin(), options.data.end()), corpus_options);
+  data_ = corpus_->fingerprint();  // of what the run begins with, whatever becomes of the files
   const block::ModelOptions model_options = train::model_options(options);
   batches_.emplace(*corpus_, BatchOptions{model_options.batch, options.parts, options.seed});
   model_ = std::make_unique<block::Model>(config, model_options, device);
@@ -97,7 +97,7 @@ void Trainer::read_weights_from(const std::string& folder) {
 }
 
 void Trainer::start_from(const std::string& checkpoint, const RunState& state) {
-  if (state.data != corpus_->fingerprint()) {
+  if (state.data != data_) {
     throw Error(fmt::format(
         "{}: expected the data that the run began with, got another in '{}'{}", folder_,
         options_.data[0],
@@ -116,8 +116,8 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   const checkpoint::RunLock lock(folder_);
   expect_latest_checkpoint(folder_, saved_step_);  // of another process, that ran meanwhile
   if (saved_step_ < 0) expect_own_plot(folder_);
-  MetricsFile metrics(folder_ + "/metrics.jsonl", step_);
-  if (step_ == 0) metrics.append(evaluate());
+  MetricsFile& metrics = metrics_.emplace(folder_ + "/metrics.jsonl", step_);
+  if (evaluates() && !metrics.has_held_out()) metrics.append(evaluate());
   const bool on_cpu = device_.name() == "cpu";
   std::optional<Profile> profile;
   if (on_cpu) profile.emplace(*model_);
@@ -129,10 +129,8 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   auto begin = Clock::now();
   while (step_ < options_.steps && !stop) {
     train_step();
-    const bool last = step_ == options_.steps;
-    const bool evaluates = last || divides(options_.evaluate_every, step_);
     const bool saves = divides(options_.save_every, step_);
-    const bool shows = evaluates || saves || divides(options_.read_every, step_);
+    const bool shows = evaluates() || saves || divides(options_.read_every, step_);
     const bool stops = stop;
     if (!shows && !stops) continue;
     device_.wait();
@@ -143,7 +141,7 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
     if (shows) metrics.append(last_);
     if (on_step) on_step(last_);
     if (profile) profile->stop();
-    if (evaluates) metrics.append(evaluate());
+    if (evaluates()) metrics.append(evaluate());
     if (saves) save();
     if (stops) break;
     if (profile) profile->start();
@@ -155,7 +153,7 @@ RunSummary Trainer::run(const std::atomic<bool>& stop) {
   if (saved_step_ != step_) save();
   if (evaluated_step_ != step_) evaluate();  // for the summary
   RunSummary result = summary(seconds, step_ - first);
-  result.plot = write_plot();
+  result.plot = write_loss_plot("loss, " + options_.model, folder_);
   if (on_cpu) {
     result.operations = std::move(operations);
     result.profiled_seconds = seconds;
@@ -181,9 +179,8 @@ void Trainer::train_step() {
   for (int64_t part = 0; part < options_.parts; ++part) {
     try {
       batches_->fill(step_, part, tokens_, targets_);
-    } catch (const Error&) {  // as of a token beyond the vocabulary: what is done stays done
-      save_before_failing();
-      throw;
+    } catch (const Error& error) {  // as of a token beyond the vocabulary
+      save_and_fail(error);
     }
     model_->forward_backward(part, tokens_, targets_);
   }
@@ -208,10 +205,22 @@ void Trainer::read_loss(double seconds, int64_t steps) {
                                      last_.loss, last_.gradient_norm));
 }
 
+bool Trainer::evaluates() const {
+  return step_ == 0 || step_ == options_.steps || divides(options_.evaluate_every, step_);
+}
+
 HeldOutMetrics Trainer::evaluate() {
   // As much text however many parts a batch has.
   const int64_t batches = std::min(options_.held_out_batches, batches_->held_out_batches());
-  const HeldOutLoss loss = held_out_loss(*model_, *batches_, batches * options_.parts);
+  const HeldOutLoss loss = [&] {
+    try {
+      return held_out_loss(*model_, *batches_, batches * options_.parts);
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const Error& error) {  // of the data
+      save_and_fail(error);
+    }
+  }();
   if (!std::isfinite(loss.mean) && step_ == 0) {
     throw Error(fmt::format(
         "step 0: expected a finite loss on held-out text, got {}; the weights, {}, give none",
@@ -239,32 +248,30 @@ void Trainer::fail_not_finite(int64_t steps, const std::string& expected_and_got
                        : "there is no checkpoint yet"));
 }
 
-// Weights that are no numbers may come of steps whose loss was not read yet.
-void Trainer::save_before_failing() {
-  if (step_ <= std::max<int64_t>(saved_step_, 0)) return;
-  if (std::isfinite(model_->loss()) && std::isfinite(model_->gradient_norm())) save();
+// While an error of the data is handled: what is done stays done. But weights that are no numbers
+// may come of steps whose loss was not read yet.
+void Trainer::save_and_fail(const Error& error) {
+  if (step_ > std::max<int64_t>(saved_step_, 0) && std::isfinite(model_->loss()) &&
+      std::isfinite(model_->gradient_norm())) {
+    try {
+      save();
+    } catch (const Error& of_saving) {
+      throw Error(fmt::format("{}; and step {} could not be saved: {}", error.what(), step_,
+                              of_saving.what()));
+    }
+  }
+  throw;
 }
 
 void Trainer::save() {
-  const RunState state = {step_, held_out_before_.value(), corpus_->fingerprint(), options_};
+  metrics_->sync();
+  const RunState state = {step_, held_out_before_.value(), data_, options_};
   checkpoint::save_checkpoint(folder_, step_, options_.keep, [&](const std::string& folder) {
     write_weights(*model_, folder);
     write_optimizer(*model_, folder);
     write_run_state(folder, state);
   });
   saved_step_ = step_;
-}
-
-// Where it is; where it cannot be written, why: the run is complete without it.
-std::string Trainer::write_plot() const {
-  const std::string path = folder_ + "/loss.svg";
-  try {
-    checkpoint::write_file_atomically(
-        path, loss_plot_svg("loss, " + options_.model, read_metrics(folder_ + "/metrics.jsonl")));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return path;
 }
 
 RunSummary Trainer::summary(double seconds, int64_t steps) {

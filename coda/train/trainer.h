@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "coda/block/model.h"
+#include "coda/core/error.h"
 #include "coda/train/batches.h"
 #include "coda/train/corpus.h"
 #include "coda/train/metrics.h"
@@ -45,11 +46,11 @@ class Trainer {
   void start_from(const std::string& checkpoint, const RunState& state);
   void train_step();
   void read_loss(double seconds, int64_t steps);
+  bool evaluates() const;  // after the step that is done
   HeldOutMetrics evaluate();
   [[noreturn]] void fail_not_finite(int64_t steps, const std::string& expected_and_got) const;
   void save();
-  void save_before_failing();
-  std::string write_plot() const;
+  [[noreturn]] void save_and_fail(const Error& error);
   RunSummary summary(double seconds, int64_t steps);
   void profile_step(RunSummary& summary);
 
@@ -58,12 +59,14 @@ class Trainer {
   block::Device& device_;
   std::optional<Corpus> corpus_;
   std::optional<Batches> batches_;
+  uint64_t data_ = 0;  // the corpus's fingerprint
   std::unique_ptr<block::Model> model_;
   int64_t step_ = 0, saved_step_ = -1;
   std::optional<double> held_out_before_, held_out_after_;
   int64_t held_out_tokens_ = 0;
   std::optional<int64_t> evaluated_step_;
   StepMetrics last_;
+  std::optional<MetricsFile> metrics_;  // of the run
   std::vector<int64_t> tokens_, targets_;
 };
 

@@ -1,4 +1,4 @@
-"""The coda command where stdin, stdout or stderr is closed, or stdout on a full disk."""
+"""The coda command where a standard stream is closed, on a full disk, or has lost its reader."""
 
 import json
 import os
@@ -59,6 +59,27 @@ def check_full_stderr(folder: Path) -> None:
     assert result.returncode == 2, f"status {result.returncode}"
 
 
+def check_lost_reader(folder: Path) -> None:
+    """As where `tee` ends at Ctrl-C: the run goes on, and is saved."""
+    data = ["--data", folder / "data.txt", "--model", folder / "model", "--out", folder / "lost"]
+    sizes = ["--steps", "3", "--batch", "2", "--seq", "16", "--threads", "1"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(
+        [CODA, "train", *data, *sizes], stdout=subprocess.PIPE, stderr=writer, timeout=SECONDS
+    )
+    os.close(writer)
+    assert result.returncode == 0, f"status {result.returncode}"
+    assert (folder / "lost/step-00000003").is_dir(), list((folder / "lost").iterdir())
+    # Of stdout the first line is read, and nothing of the summary.
+    command = [CODA, "train", *data[:-1], folder / "lines", *sizes]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(SECONDS) == 0, f"status {process.returncode}"
+    assert (folder / "lines/step-00000003").is_dir(), list((folder / "lines").iterdir())
+
+
 def check_full_disk() -> None:
     for arguments in (["list", "linear"], ["derive", "linear_swiglu"], ["--help"]):
         result = coda(*arguments, redirection="> /dev/full")
@@ -73,6 +94,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         check_closed(Path(folder))
         check_full_stderr(Path(folder))
+        check_lost_reader(Path(folder))
     check_full_disk()
 
 

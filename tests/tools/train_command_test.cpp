@@ -128,6 +128,7 @@ TEST_F(TrainCommand, ExplainsTyposAndBadValues) {
   }
   expect_bad_use(training({"--seed", "-1"}), {"--seed", "from 0 on", "'-1'"});
   expect_bad_use(training({"--lr", ""}), {"--lr", "a number", "''"});
+  expect_bad_use(training({"--lr", "0x10"}), {"--lr", "a number", "'0x10'"});
   expect_bad_use(training({"--lr", "-1"}), {"'lr'", "above 0", "-1"});
   expect_bad_use(training({"--parts", "3"}), {"'parts'", "divisor of the batch, 4", "3"});
   expect_bad_use({"train", "--model", "tny", "--out", run_folder(), "--data", path("data.txt")},
@@ -193,8 +194,16 @@ TEST_F(TrainCommand, EvaluatesWhatWasTrained) {
                                 folder_.write("other.txt", train::small_text(3000))});
     EXPECT_EQ(other.status, kSuccess) << other.err;
     EXPECT_FALSE(contains(other.out, expected)) << other.out;
+    const std::vector<std::string> eval = {"eval",    "--model", checkpoint,
+                                           "--batch", "4",       "--dtype"};
+    std::vector<std::string> same = eval, rounded = eval;
+    same.emplace_back("fp32");
+    rounded.emplace_back("bf16");
+    EXPECT_EQ(contains(coda(same).out, expected), type == std::string("fp32"));
+    EXPECT_EQ(contains(coda(rounded).out, expected), type == std::string("bf16"));
     fs::remove_all(run_folder());
   }
+  EXPECT_EQ(coda({"eval", "--model", path("model"), "--dtype", "fp16"}).status, kBadUse);
 }
 
 TEST_F(TrainCommand, EvaluatesAndSaysWhatWasTrainedOn) {

@@ -10,13 +10,18 @@ using DataNotes = InFolder;
 
 TEST_F(DataNotes, SayThatBytesAreNoTokensOfALargeVocabulary) {
   const Corpus text({folder_.write("a.txt", "some text")}, {.sequence = 1});
-  EXPECT_EQ(byte_tokens_note(text, 256), "");
-  const std::string note = byte_tokens_note(text, 50257);
+  EXPECT_EQ(byte_tokens_note(text, 256, {}), "");
+  const std::string note = byte_tokens_note(text, 50257, {});
   EXPECT_NE(note.find("vocabulary has 50257 tokens"), std::string::npos) << note;
   EXPECT_NE(note.find(".u16.bin"), std::string::npos) << note;
   EXPECT_TRUE(note.ends_with('\n'));
   const Corpus tokens({folder_.write("a.u16.bin", "some text.")}, {.sequence = 1});
-  EXPECT_EQ(byte_tokens_note(tokens, 50257), "");
+  EXPECT_EQ(byte_tokens_note(tokens, 50257, {}), "");
+  RunState run;
+  run.options.data = {"a.txt", "b.txt"};
+  EXPECT_EQ(byte_tokens_note(text, 50257, run), "");
+  run.options.data = {"a.u16.bin"};
+  EXPECT_EQ(byte_tokens_note(text, 50257, run), note);
 }
 
 TEST_F(DataNotes, SayHowMuchOfWhatIsHeldOutWasTrainedOn) {

@@ -53,6 +53,43 @@ TEST_F(GivenWeights, AreFiniteNumbers) {
   EXPECT_EQ(begin()->weights_from(), path("model"));
 }
 
+// transformers 5 takes the head that a file has, whatever config.json says of tied embeddings.
+TEST_F(GivenWeights, HaveNoHeadBesideTiedEmbeddings) {
+  for (const float head : {0.01f, 0.02f}) {
+    write_equal_weights(path("model"), [](const std::string&) { return 0.01f; });
+    const checkpoint::SafetensorsFile file(path("model/model.safetensors"));
+    std::vector<checkpoint::TensorRecord> tensors;
+    for (const auto& shape : file.shapes()) tensors.push_back(file.tensor(shape.name));
+    const std::vector<float> values(size_t{256} * 32, head);
+    tensors.push_back(
+        checkpoint::tensor_record("lm_head.weight", DType::kFp32, {256, 32}, values.data()));
+    checkpoint::write_safetensors(path("model/both.safetensors"), tensors);
+    fs::rename(path("model/both.safetensors"), path("model/model.safetensors"));
+    if (head == 0.01f) {
+      EXPECT_EQ(begin()->weights_from(), path("model"));
+    } else {
+      expect_error([&] { begin(); }, {path("model"), "lm_head.weight", "'tie_word_embeddings'",
+                                      "model.embed_tokens.weight", "another tensor"});
+    }
+  }
+}
+
+TEST_F(GivenWeights, AreDrawnWithTheDeviationOfTheirConfiguration) {
+  const auto largest = [&](const std::string& range) {
+    std::string config = small_config();
+    config.insert(config.size() - 1, ",\"initializer_range\":" + range);
+    folder_.write("model/config.json", config);
+    run_to(*begin("run" + range), 0);
+    const checkpoint::SafetensorsFile file(last_checkpoint(path("run" + range)) +
+                                           "/model.safetensors");
+    const auto record = file.tensor("model.embed_tokens.weight");
+    std::vector<float> values(size_t{256} * 32);
+    checkpoint::copy_elements(record, values);
+    return std::ranges::max(values);
+  };
+  EXPECT_GT(largest("0.5"), 10 * largest("0.02"));
+}
+
 TEST_F(GivenWeights, GiveALoss) {
   write_equal_weights(path("model"), huge_norm);
   expect_error([&] { begin()->run(never); },

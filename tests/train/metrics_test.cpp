@@ -123,7 +123,8 @@ TEST(Metrics, RefuseForeignFiles) {
 TEST(Metrics, OfARunThatBeginsReplaceThoseOfARunOnly) {
   const TemporaryFolder folder;
   const std::string line = metrics_line(StepMetrics{.step = 1});
-  for (const std::string& ours : {std::string(), line, line + line.substr(0, 20),
+  const std::string sorted = "{\"held_out_loss\": 1.0, \"step\": 0}\n";  // by another program
+  for (const std::string& ours : {std::string(), line, line + line.substr(0, 20), sorted,
                                   metrics_line(HeldOutMetrics{0, 1}), line.substr(0, 5)}) {
     const fs::path path = folder.write("metrics.jsonl", ours);
     MetricsFile(path, 0);

@@ -39,7 +39,9 @@ TEST_F(ModelFolder, HasTheConfigurationThatItsFileSays) {
 TEST_F(ModelFolder, MayHaveNoWeights) {
   EXPECT_FALSE(has_weights("tiny"));
   folder_.write("config.json", small_config());
-  for (const char* name : {"tokens.u16.bin", "tokenizer.json", "README.md", "pytorch.txt"}) {
+  for (const char* name :
+       {"tokens.u16.bin", "tokenizer.json", "README.md", "pytorch.txt", "optimizer.pt",
+        "scheduler.pt", "rng_state_0.pth", "scaler.pt", "training_args.bin"}) {
     folder_.write(name, "x");
   }
   EXPECT_FALSE(has_weights(folder_.path()));

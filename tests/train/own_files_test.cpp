@@ -90,5 +90,42 @@ TEST_F(OwnFiles, AreSavedBeforeBadDataEndsTheRun) {
   EXPECT_EQ(checkpoint::saved_steps(run_folder()).size(), 1u);
 }
 
+// Before other steps, and before held-out text is read. When the file is whole again, the run goes
+// on as if nothing had been.
+TEST_F(OwnFiles, HoldWhatIsDoneWhereTheDataIsCutShort) {
+  std::string tokens;
+  for (const char c : small_text(2000)) tokens.append({c, '\0'});
+  options.data = {folder_.write("tokens.u16.bin", tokens)};
+  options.save_every = 0;
+  whole("whole");
+  for (const int64_t step : {6, 5}) {
+    const std::string run = "run" + std::to_string(step);
+    const auto trainer = begin(run);
+    trainer->on_step = [&](const StepMetrics& metrics) {
+      if (metrics.step == step) fs::resize_file(options.data[0], 100);
+    };
+    expect_error([&] { trainer->run(never); }, {"tokens.u16.bin", "cut short"});
+    const auto saved = checkpoint::saved_steps(path(run));
+    ASSERT_EQ(saved.size(), 1u);
+    EXPECT_EQ(saved[0].step, step);
+    folder_.write("tokens.u16.bin", tokens);
+    resume(run)->run(never);
+    expect_same_runs(path("whole"), path(run));
+  }
+}
+
+TEST_F(OwnFiles, ThatCannotBeSavedEither) {
+  const auto data = folder_.write("tokens.u16.bin", std::string(20'000, '\0'));
+  options.data = {data};
+  const auto trainer = begin();
+  trainer->on_step = [&](const StepMetrics& metrics) {
+    if (metrics.step != 6) return;
+    fs::resize_file(data, 100);
+    fs::remove_all(run_folder());
+    folder_.write("run", "a file");
+  };
+  expect_error([&] { trainer->run(never); }, {"cut short", "and step 6 could not be saved"});
+}
+
 }  // namespace
 }  // namespace coda::train
