@@ -1,9 +1,11 @@
 """What @coda.program refuses: functions at their definition, with the author's line and the remedy,
 and calls before anything is computed."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,7 @@ BAD = [  # function, line within it, what the message says
     (bad.stored_condition, 1, r"coda\.where\(condition, 1\.0, 0\.0\)"),
     (bad.mixed, 1, r"coda\.to_float\(integer\)"),
     (bad.not_a_number, 1, r"NaN as a number"),
-    (bad.too_large, 1, r"a number that fp32 does not hold: expected at most 3\.4e\+38"),
+    (bad.too_large, 1, r"a number that fp32 does not hold: expected at most 3\.40282347e\+38"),
     (bad.only_rows, 1, r"one per row: it does not depend on the GEMM"),
     (bad.reads_output, 2, r"'out' is an output, which nothing reads"),
     (bad.stores_output, 2, r"'out' is an output, which nothing reads"),
@@ -172,6 +174,10 @@ def test_refused_scalars() -> None:
     x = torch.ones(4, 3)
     with pytest.raises(TypeError, match="huber: delta: a number that fp32 does not hold"):
         huber(x, torch.ones(6, 3), torch.ones(4, 6), 1e300)
+    # As C writes the largest of fp32, which rounds to it.
+    largest = torch.finfo(torch.float32).max
+    want, got = (huber(x, torch.ones(6, 3), torch.ones(4, 6), d) for d in (largest, 3.40282347e38))
+    assert all(map(torch.equal, got, want))
 
 
 def test_double_backward_is_refused() -> None:
@@ -222,3 +228,21 @@ def test_the_cache_on_disk_and_a_missing_compiler(tmp_path: Path) -> None:
     assert "RuntimeError: coda::own_" in message
     assert "compiled by the machine's C++ compiler when it first runs on the CPU" in message
     assert "CXX=/no/compiler: no such C++ compiler" in message and "need none" in message
+
+
+def test_what_was_refused_keeps_nothing_alive():
+    """An exception holds the variables of all frames that it passed."""
+
+    class Held:
+        pass
+
+    def refused(function):
+        held = Held()
+        with pytest.raises(TypeError):
+            coda.program(function)
+        return weakref.ref(held)
+
+    for function in (bad.branches, bad.undefined, bad.nothing, bad.swallowed):
+        held = refused(function)
+        gc.collect()
+        assert held() is None

@@ -25,18 +25,21 @@ class Mistake(TypeError):
     """Something that a program cannot do; the message has the line and the remedy."""
 
 
-class Latest(threading.local):
-    """What was refused last: a function may catch it, and would mean something else then."""
+class Refused(threading.local):
+    """While a function runs: what it was refused. It may catch that, and would mean something else
+    then. Afterwards nothing is kept: an exception holds the variables of all frames it passed."""
 
-    mistake: Mistake | None = None
+    mistakes: list[Mistake] | None = None
 
 
-LATEST = Latest()
+REFUSED = Refused()
 
 
 def mistake(text: str, line: str | None = None) -> Mistake:
-    LATEST.mistake = Mistake(f"{line or author_line()}: {text}")
-    return LATEST.mistake
+    made = Mistake(f"{line or author_line()}: {text}")
+    if REFUSED.mistakes is not None:
+        REFUSED.mistakes.append(made)
+    return made
 
 
 class Unreadable:
@@ -46,13 +49,19 @@ class Unreadable:
         raise NotImplementedError
 
 
-LARGEST = 3.4028234663852886e38  # of fp32
+LARGEST = float(2**128 - 2**104)  # of fp32
+ROUNDS_TO_INFINITY = float(2**128 - 2**103)
+
+
+def beyond_fp32(number: float) -> str | None:
+    """Why a finite number cannot be one of a program, which computes in fp32."""
+    if ROUNDS_TO_INFINITY <= abs(number) < math.inf:
+        return f"a number that fp32 does not hold: expected at most {LARGEST:.9g}, got {number:.9g}"
+    return None
 
 
 def unusable_number(number: float) -> str | None:
-    """Why a number cannot be one of a program, which computes in fp32."""
-    if LARGEST < abs(number) < math.inf:
-        return f"a number that fp32 does not hold: expected at most {LARGEST:.3g}, got {number:.3g}"
+    """Why a number cannot be written in a program."""
     if math.isnan(number):
         return "NaN as a number makes every result NaN: leave it out"
-    return None
+    return beyond_fp32(number)

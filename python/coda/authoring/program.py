@@ -1,7 +1,6 @@
 """@coda.program: a function becomes an operator."""
 
 import functools
-import math
 import numbers
 import threading
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from torch import Tensor
 from coda import _native
 from coda.authoring.graph import NO_DEFAULT, Argument, Graph
 from coda.authoring.instance import Instance
-from coda.authoring.mistakes import LARGEST, mistake, unusable_number
+from coda.authoring.mistakes import beyond_fp32, mistake
 from coda.authoring.operator import Operator
 from coda.authoring.tracing import first_line, trace_function
 
@@ -162,8 +161,8 @@ def bound(graph: Graph, values: tuple[Any, ...], named: dict[str, Any]) -> list[
             result += [value, 0.0] if argument.is_scalar else [value]
         elif argument.is_scalar and isinstance(value, numbers.Real):
             number = float(value)
-            if LARGEST < abs(number) < math.inf:
-                raise TypeError(f"{graph.name}: {name}: {unusable_number(number)}")
+            if (reason := beyond_fp32(number)) is not None:
+                raise TypeError(f"{graph.name}: {name}: {reason}")
             result += [None, number]
         else:
             raise refusal(graph, argument, value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from coda.authoring.functions import Output
 from coda.authoring.graph import KINDS, Argument, Graph
-from coda.authoring.mistakes import LATEST, Mistake, mistake, unusable_number
+from coda.authoring.mistakes import REFUSED, Mistake, mistake, unusable_number
 from coda.authoring.values import Accumulator, PerElement, Trace, Value
 
 # Of the operator's other arguments, and of what it keeps.
@@ -210,7 +210,8 @@ def operands_of(node: str) -> list[str]:
 def run_checked(
     function: FunctionType, accumulators: int, arguments: tuple[Argument, ...]
 ) -> tuple[Trace, list[Output]]:
-    LATEST.mistake = None
+    caught: list[Mistake] = []
+    before, REFUSED.mistakes = REFUSED.mistakes, caught
     try:
         trace, returned = run_once(function, accumulators, arguments)
     except Mistake:
@@ -227,8 +228,10 @@ def run_checked(
             "and the functions of coda alone (docs/python.md lists them)",
             line,
         ) from error
-    if LATEST.mistake is not None:  # the function caught it
-        raise LATEST.mistake
+    finally:
+        REFUSED.mistakes = before
+    if caught:  # by the function
+        raise caught.pop()
     check_returned(trace, returned, first_line(function))
     return trace, returned
 
