@@ -25,6 +25,8 @@ def differentiable_once(backward: Backward) -> Backward:
 
     @functools.wraps(backward)
     def run(ctx: Any, *gradients: Any) -> Any:
+        if all(gradient is None for gradient in gradients):  # as of an output that nobody used
+            return (None,) * len(ctx.needs_input_grad)
         saved = ctx.saved_tensors  # once: checkpoints give them no second time
         if torch.compiler.is_compiling():
             return backward(ctx, saved, *gradients)

@@ -210,19 +210,36 @@ def test_head_norms_without_what_their_gradient_needs() -> None:
         rope(x=ones(M, K).requires_grad_(), q_norm=ones(D), k_norm=ones(D), keep=False)
 
 
+PORTS = {"bias": ones(N), "squares": ones(2, M), "c": ones(M, N)}
+WRONG_PORTS = [
+    ("bias", ones(1)),
+    ("bias", ones(N, dtype=torch.float16)),
+    ("squares", ones(2, 1)),
+    ("c", ones(N)),
+    ("c", ones(1, N)),
+]
+
+
 def test_ports_that_pytorch_adds() -> None:
     """On a GPU, where no kernel has several of bias, squares and c."""
-    out, given = ones(M, N), {"bias": ones(N), "squares": ones(2, M), "c": ones(M, N)}
-    linear_module.check_ports(out, **given)
-    for name, wrong in (
-        ("bias", ones(1)),
-        ("bias", ones(N, dtype=BF16)),
-        ("squares", ones(2, 1)),
-        ("c", ones(N)),
-        ("c", ones(1, N)),
-    ):
+    linear_module.check_ports(ones(M, N), **PORTS)
+    for name, wrong in WRONG_PORTS:
         with pytest.raises(ValueError, match=rf"^{name}: expected \["):
-            linear_module.check_ports(out, **given | {name: wrong})
+            linear_module.check_ports(ones(M, N), **PORTS | {name: wrong})
+
+
+@pytest.mark.gpu
+def test_ports_that_pytorch_adds_are_looked_at() -> None:
+    def on_the_gpu(name: str, tensor: Tensor) -> Tensor:
+        same = name == "squares" or tensor.dtype == torch.float16
+        return tensor.to("cuda", tensor.dtype if same else BF16)
+
+    x, weight = (ones(rows, K, dtype=BF16, device="cuda") for rows in (M, N))
+    given = {name: on_the_gpu(name, tensor) for name, tensor in PORTS.items()}
+    torch.ops.coda.linear(x, weight, width=K, **given)
+    for name, wrong in WRONG_PORTS:
+        with pytest.raises(ValueError, match=f"^(coda::linear: )?{name}: expected "):
+            torch.ops.coda.linear(x, weight, width=K, **given | {name: on_the_gpu(name, wrong)})
 
 
 def test_dtensor() -> None:

@@ -131,6 +131,8 @@ def differentiable(
 
     def step_back(ctx: Any, *gradients: Any) -> Any:
         needs = ctx.needs_input_grad[1:]
+        if all(gradient is None for gradient in gradients):  # as of an output that nobody used
+            return (None,) * (1 + len(needs))
         ctx.needs = needs + (False,) * (count - len(needs))
         return (None, *backward(ctx, *gradients))
 
