@@ -19,11 +19,19 @@ from coda.version import __version__
 
 __all__ = ["__version__", "library"]
 
-# Python imports a package before it runs it, under this name: `python -m coda info` must be able
-# to say why the rest cannot be imported.
-being_run = sys.argv[:1] == ["-m"]
 
-if importlib.util.find_spec("torch") is not None and not being_run:
+def _is_run() -> bool:
+    """Whether Python imports this package in order to run it, and not another one that imports
+    this: `python -m coda info` must be able to say why the rest cannot be imported."""
+    if sys.argv[:1] != ["-m"]:
+        return False
+    module = sys.orig_argv[-len(sys.argv)]  # before its arguments: "coda", or "-mcoda"
+    if module.startswith("-"):
+        module = module.partition("m")[2]
+    return module.partition(".")[0] == "coda"
+
+
+if importlib.util.find_spec("torch") is not None and not _is_run():
     library.load()  # says what is missing, where something is
     from coda import authoring, nn, operators
     from coda.authoring import *  # noqa: F403

@@ -49,3 +49,19 @@ def test_what_is_missing(tmp_path: Path) -> None:
     assert "libcoda       missing: ImportError: CODA_LIBRARY: expected a libcoda.so" in text
     assert "operators     missing: ImportError: CODA_LIBRARY" in text
     assert f"PyTorch       {torch.__version__}" in text
+
+
+def test_packages_that_are_run_and_import_it(tmp_path: Path) -> None:
+    """Python imports them, and with them this one, before it runs them."""
+    package = tmp_path / "trainer"
+    package.mkdir()
+    (package / "__init__.py").write_text("import coda\n")
+    (package / "step.py").write_text("import coda\nprint(coda.patch.__name__)\n")
+    (package / "__main__.py").write_text("import coda\nprint(coda.patch.__name__)\n")
+    for module in (["-m", "trainer"], ["-m", "trainer.step"], ["-mtrainer", "coda"]):
+        done = subprocess.run(
+            [sys.executable, *module], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert (done.stdout, done.stderr) == ("patch\n", "")
+    done = subprocess.run([sys.executable, "-mcoda", "info"], capture_output=True, text=True)
+    assert done.returncode == 0 and "libcoda" in done.stdout

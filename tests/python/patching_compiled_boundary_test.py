@@ -48,3 +48,13 @@ def test_a_compiled_loop_that_changes_hidden_states():
         torch._dynamo.reset()
         compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
         torch.testing.assert_close(compiled(*embedded()), want, rtol=1e-4, atol=1e-5)
+
+
+def test_an_eager_layer_hands_nothing_to_a_compiled_one():
+    """It would not be taken, and live as long as the hidden states."""
+    model = model_of("llama")
+    torch._dynamo.reset()
+    layers_of(model)[1].compile(backend="aot_eager")
+    outputs = model(**batch(), output_hidden_states=True)
+    for hidden in outputs.hidden_states:
+        assert getattr(hidden, "_coda_norm_inputs", None) is None

@@ -47,6 +47,15 @@ def test_no_further_from_the_formula(device: str, family: str, dtype: torch.dtyp
         assert distance(got, wanted) <= 1.1 * distance(usual, wanted) + 2**-22
 
 
+@pytest.mark.gpu  # the CPU's autocast leaves all types of it alone
+def test_the_type_under_autocast() -> None:
+    """Stock gives back the type that it got."""
+    norm = tiny("llama").to("cuda", torch.bfloat16).model.norm
+    x = torch.randn(2, 9, norm.weight.numel(), device="cuda").bfloat16()
+    with torch.autocast("cuda", torch.bfloat16):
+        assert final_norm.fused(norm, x).dtype == norm(x).dtype == torch.bfloat16
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_stock_on_the_cpu_and_with_other_types(device: str, dtype: torch.dtype) -> None:
     model = tiny("llama").to(device)  # in fp32

@@ -10,13 +10,14 @@ import torch
 from operator_calls import Calls
 from tiny_models import batch, fused_layers, tiny, trained
 from torch import nn
+from transformers.loss import loss_utils
 from transformers.models.gpt2 import modeling_gpt2 as gpt2
 from transformers.models.llama import modeling_llama as llama
 from transformers.models.mistral import modeling_mistral as mistral
 from transformers.models.qwen3 import modeling_qwen3 as qwen3
 
 import coda
-from coda.patching.parts import is_stock
+from coda.patching.parts import PACKAGES, is_stock
 
 FUNCTIONS = {
     "layer": ("llama", llama.LlamaDecoderLayer, "forward"),
@@ -25,12 +26,13 @@ FUNCTIONS = {
     "norms": ("qwen3", qwen3.Qwen3RMSNorm, "forward"),
     "linear layers": ("llama", nn.Linear, "forward"),
     "RoPE": ("llama", llama, "apply_rotary_pos_emb"),
+    "the halves of RoPE": ("mistral", mistral, "rotate_half"),
     "block": ("gpt2", gpt2.GPT2Block, "forward"),
     "attention of GPT-2": ("gpt2", gpt2.GPT2Attention, "forward"),
     "LayerNorm": ("gpt2", nn.LayerNorm, "forward"),
     "linear layers of GPT-2": ("gpt2", gpt2.Conv1D, "forward"),
 }
-READ = ("layer", "attention", "RoPE", "block", "attention of GPT-2")
+READ = ("layer", "attention", "RoPE", "the halves of RoPE", "block", "attention of GPT-2")
 
 
 def doubled(function):
@@ -141,9 +143,37 @@ def test_the_models_own_forward(family, kind, when, monkeypatch):
         torch.testing.assert_close(got[name], want[name], rtol=1e-4, atol=1e-5)
 
 
-def test_the_norm_behind_the_layers(monkeypatch):
-    model = coda.patch(tiny("llama"))
-    norm, x = model.model.norm, torch.randn(2, 9, 96)
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (loss_utils, "ForCausalLMLoss"),
+        (loss_utils, "fixed_cross_entropy"),
+        (nn.functional, "cross_entropy"),
+    ],
+)
+def test_the_loss(owner, name, when, monkeypatch):
+    """As those do who train on another one, or on another kernel for it."""
+    inputs, model = batch(), tiny("llama")
+    if when == "after":
+        coda.patch(model)
+    function = getattr(owner, name)
+    monkeypatch.setattr(owner, name, doubled(function))
+    if loss_utils.LOSS_MAPPING["ForCausalLM"] is function:  # which models look it up in
+        monkeypatch.setitem(loss_utils.LOSS_MAPPING, "ForCausalLM", getattr(owner, name))
+    want = trained(tiny("llama"), inputs)
+    if when == "before":
+        coda.patch(model)
+    with pytest.warns(UserWarning, match=f"{name} was replaced"), Calls() as calls:
+        got = trained(model, inputs)
+    assert fused_layers("llama", calls.names) == 2 and "linear_cross_entropy" not in calls.names
+    for name in want:
+        torch.testing.assert_close(got[name], want[name], rtol=1e-4, atol=1e-5)
+
+
+def test_the_norm_behind_the_layers(device, monkeypatch):
+    model = coda.patch(tiny("llama")).to(device)
+    norm, x = model.model.norm, torch.randn(2, 9, 96, device=device)
     want = 2 * norm(x)
     monkeypatch.setattr(llama.LlamaRMSNorm, "forward", doubled(llama.LlamaRMSNorm.forward))
     assert torch.equal(norm(x), want)
@@ -191,7 +221,7 @@ def test_a_deep_copy_sees_it_too(monkeypatch):
 
 
 def test_what_the_model_has_nothing_of_may_be_missing(monkeypatch):
-    for name in ("MistralMLP", "apply_rotary_pos_emb", "eager_attention_forward"):
+    for name in ("MistralMLP", "apply_rotary_pos_emb", "rotate_half", "eager_attention_forward"):
         with monkeypatch.context() as missing:
             missing.delattr(mistral, name)
             coda.patch(tiny("llama"), strict=True)
@@ -209,3 +239,18 @@ def test_what_is_stock():
         forward = nn.LayerNorm.forward
 
     assert not is_stock(Other, "forward")
+    assert is_stock(llama.LlamaRotaryEmbedding, "forward", PACKAGES)
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [torch.no_grad(), torch.autocast("cpu", torch.bfloat16), torch.compiler.disable()],
+    ids=["no_grad", "autocast", "disable"],
+)
+def test_a_decorator_of_pytorch(decorator, monkeypatch):
+    """On an MLP that shall not be trained, say."""
+    model = coda.patch(tiny("llama"), loss=False)
+    monkeypatch.setattr(llama.LlamaMLP, "forward", decorator(llama.LlamaMLP.forward))
+    want = trained(tiny("llama"), batch())
+    check_all_stock(model, batch(), want, "LlamaMLP")
+    check_all_stock(coda.patch(tiny("llama"), loss=False), batch(), want, "LlamaMLP")

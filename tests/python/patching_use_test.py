@@ -232,6 +232,30 @@ def test_hidden_states_leave_no_layer_stock():
     assert calls.names.count("linear_rope") == 2
 
 
+def test_hooks_of_recorders_are_remembered():
+    """Looked at once, not in every call; hooks that come later are seen."""
+    model, inputs = coda.patch(tiny("llama"), strict=True), batch()
+    model(**inputs, output_hidden_states=True, output_attentions=False)
+    trained(model, inputs)
+    layer = model.model.layers[1]
+    watch = layer._coda_patch.watch
+    found = watch.stock
+    assert found is not None and watch.unusual(layer) is None and watch.stock is found
+    layer.self_attn.register_forward_hook(lambda *_: None)
+    assert watch.unusual(layer) == "self_attn has a forward hook" and watch.stock is None
+
+
+def test_recorders_that_the_config_wakes():
+    """They stay behind the first call, and record once the config asks for attention weights."""
+    model, inputs = coda.patch(tiny("llama", attn_implementation="eager")), batch()
+    model(**inputs, output_hidden_states=True)
+    trained(model, inputs)
+    model.config.output_attentions = True
+    with pytest.warns(UserWarning, match="attention"), Calls() as calls:
+        outputs = model(**inputs)
+    assert len(outputs.attentions) == 2 and "linear_rope" not in calls.names
+
+
 @pytest.mark.parametrize("family", ["qwen3", "gpt2"])
 def test_compiled_without_graph_breaks_or_recompiling(family):
     model = coda.patch(tiny(family), strict=True)

@@ -142,7 +142,8 @@ def _is_last_norm(name: str, module: nn.Module, family: Any) -> bool:
 
 
 def _patched_head(name: str, model: nn.Module, family: Any, options: Options) -> PatchedHead:
-    watch = Watch((Part("", "lm_head", nn.Linear),), ((family.causal_lm, "forward"),))
+    functions = ((family.causal_lm, "forward"), *causal_lm.loss_functions())
+    watch = Watch((Part("", "lm_head", nn.Linear),), functions)
     return PatchedHead(model, name or type(model).__name__, watch, options)
 
 

@@ -58,8 +58,9 @@ def may_hand_on(layer: Any, place: Place) -> bool:
 
 
 def _is_alone(layer: Any) -> bool:
-    """Whether a layer is patched, and nobody put anything around its forward."""
-    return has_codas_forward(layer) and not is_hooked(layer)
+    """Whether a layer is patched, and nobody put anything around its forward, or compiled it: what
+    it then takes it leaves where it is."""
+    return has_codas_forward(layer) and not is_hooked(layer) and layer._compiled_call_impl is None
 
 
 def has_codas_forward(module: Any) -> bool:

@@ -16,8 +16,17 @@ from coda.patching.conditions import (
     unfit_for_gpu,
     unusable_call,
 )
+from coda.patching.parts import Function
 
 NOT_FOR_THE_DECODER = ("labels", "logits_to_keep", "return_dict")
+
+
+def loss_functions() -> tuple[Function, ...]:
+    """What the stock loss is made of. Others replace one of these in a process, for all models."""
+    from transformers.loss import loss_utils
+
+    own = ((loss_utils, "ForCausalLMLoss"), (loss_utils, "fixed_cross_entropy"))
+    return (*own, (F, "cross_entropy"))
 
 
 class PatchedHead(Patched):
@@ -29,7 +38,7 @@ class PatchedHead(Patched):
         reason = super().unusual()
         if reason is not None:
             return reason
-        model = self.module
+        model = self.module  # whose loss may be one of its own, or transformers' of another name
         if model.loss_function is not ForCausalLMLoss:
             return "its loss_function is not transformers' ForCausalLMLoss"
         weight = model.lm_head.weight

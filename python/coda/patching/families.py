@@ -97,6 +97,7 @@ class Family:
             (self.layer, "forward"),
             (self.attention, "forward"),
             (self.module, "apply_rotary_pos_emb"),
+            (self.module, "rotate_half"),
         )
 
 
@@ -123,7 +124,7 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
         # Layers whose attention is somebody else's run stock, whatever it takes.
         if "position_embeddings" not in attention_arguments and is_stock(attention, "forward"):
             raise AttributeError("position_embeddings of the attention")
-        for function in ("eager_attention_forward", "apply_rotary_pos_emb"):
+        for function in ("eager_attention_forward", "apply_rotary_pos_emb", "rotate_half"):
             getattr(module, function)
         return Family(
             name=name,

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -24,7 +25,9 @@ def patched_norm(name: str, norm: nn.Module, options: Options) -> Patched:
 def fused(norm: Any, hidden_states: Tensor) -> Tensor:
     """On a GPU one operator of PyTorch's, where transformers has six for each direction, and one
     rounding where it has two. On the CPU it is made of others, and slower than stock."""
-    return F.rms_norm(hidden_states, norm.weight.shape, norm.weight, norm.variance_epsilon)
+    # Autocast would compute in fp32 and leave it at that, where stock gives back the type it got.
+    with torch.autocast(hidden_states.device.type, enabled=False):
+        return F.rms_norm(hidden_states, norm.weight.shape, norm.weight, norm.variance_epsilon)
 
 
 def make_forward(family: Family) -> Callable[..., Any]:

@@ -19,7 +19,8 @@ from torch.nn.modules.module import _has_any_global_hook
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 RECORDERS = "transformers.utils.output_capturing"
-PACKAGES = ("torch", "transformers", "kernels")  # the last one wraps functions of transformers 5
+WRAPPERS = ("transformers", "kernels")  # decorators of theirs are on functions of transformers
+PACKAGES = ("torch", *WRAPPERS)
 
 Function = tuple[Any, str]  # a class or a module, and the name that it has there
 
@@ -43,12 +44,10 @@ class Part:
         if type(part) is not self.expected:
             return f"{name} is a {_full_name(type(part))}, not a {_full_name(self.expected)}"
         state = part.__dict__
-        forward, before, backward, before_backward = (state[hooks] for hooks in HOOKS)
-        if (forward or before) and not _only_idle_recorders(
-            module, [*forward.values(), *before.values()]
-        ):
+        hooks = _forward_hooks(state)
+        if hooks and not _only_idle_recorders(module, hooks):
             return f"{name} has a forward hook"
-        if backward or before_backward:
+        if any(state[backward] for backward in HOOKS[2:]):
             return f"{name} has a backward hook"
         if "forward" in state:
             return f"the forward of {name} was replaced"
@@ -68,19 +67,22 @@ class Part:
         return None
 
 
-def is_stock(owner: Any, name: str) -> bool:
+def is_stock(owner: Any, name: str, wrappers: tuple[str, ...] = WRAPPERS) -> bool:
     """Whether a class or a module of transformers or PyTorch has its own function of this name.
-    What functools.wraps makes has the names of what it wraps, but not its global variables."""
+    What functools.wraps makes has the names of what it wraps, but not its global variables.
+
+    A decorator of PyTorch's may be a user's, as torch.no_grad() on what shall not be trained.
+    """
     function = getattr(owner, name)
     kinds = owner.__mro__ if isinstance(owner, type) else ()
     homes = [owner.__name__, *(kind.__module__ for kind in kinds)]
     if getattr(function, "__module__", None) not in homes and _package(function) != "kernels":
         return False
-    while function is not None:
-        if _package(function) not in PACKAGES:
+    while hasattr(function, "__wrapped__"):
+        if _package(function) not in wrappers:
             return False
-        function = getattr(function, "__wrapped__", None)
-    return True
+        function = function.__wrapped__
+    return _package(function) in PACKAGES
 
 
 def _package(function: Any) -> str:
@@ -112,6 +114,11 @@ def is_hooked(module: Any) -> bool:
     )
 
 
+def _forward_hooks(state: dict[str, Any]) -> list[Any]:
+    forward, before, _, _ = HOOKS
+    return [*state[forward].values(), *state[before].values()]
+
+
 def _only_idle_recorders(module: Any, hooks: list[Any]) -> bool:
     """Hooks that transformers leaves behind output_hidden_states and output_attentions.
 
@@ -128,25 +135,27 @@ class StockParts:
     """Parts that were found stock, and what would not stay the same if they were changed."""
 
     def __init__(self, module: Any, parts: tuple[Part, ...]) -> None:
+        self.module = module
         self.links, self.parameters = [], []
         self.forwards = {part.expected: part.expected.forward for part in parts}
         for part in parts:
             siblings = part.siblings(module)
             child = siblings[part.name]
             state = child.__dict__
-            self.links.append((siblings, part.name, child, part.expected, state))
+            recorders = _forward_hooks(state)
+            self.links.append((siblings, part.name, child, part.expected, state, recorders))
             if part.weight:
                 named = state["_parameters"]
                 self.parameters.append((named, named.get("bias") is None))
 
     def unchanged(self) -> bool:
-        for siblings, name, child, expected, state in self.links:
+        for siblings, name, child, expected, state, recorders in self.links:
             if siblings.get(name) is not child or type(child) is not expected:
                 return False
             if "forward" in state:
                 return False
             for hooks in HOOKS:
-                if state[hooks]:
+                if state[hooks] and not self._is_idle(hooks, state, recorders):
                     return False
         for expected, forward in self.forwards.items():
             if expected.forward is not forward:
@@ -158,6 +167,14 @@ class StockParts:
             if bias is not None and not _is_plain(bias):
                 return False
         return True
+
+    def _is_idle(self, hooks: str, state: dict[str, Any], recorders: list[Any]) -> bool:
+        """Hooks that were there before. Whether they record, the configuration says."""
+        return (
+            hooks in HOOKS[:2]
+            and _forward_hooks(state) == recorders
+            and _only_idle_recorders(self.module, recorders)
+        )
 
 
 class Watch:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from coda.patching.conditions import Options, Patched
 from coda.patching.families import Family
-from coda.patching.parts import Watch, is_stock
+from coda.patching.parts import PACKAGES, Watch, is_stock
 
 Embeddings = tuple[Tensor, Tensor]  # cos, sin
 Tables = tuple[Tensor, Tensor, Tensor]  # positions [M], cos, sin [rows, d/2]
@@ -29,7 +29,9 @@ def patched_rotary(name: str, rotary: nn.Module, options: Options) -> Patched:
 
 def make_forward(family: Family) -> Callable[..., Any]:
     """The function that takes the place of that module's forward."""
-    stock = family.rotary.forward if is_stock(family.rotary, "forward") else None
+    # In transformers it stands under torch.no_grad().
+    is_known = is_stock(family.rotary, "forward", PACKAGES)
+    stock = family.rotary.forward if is_known else None
 
     @functools.wraps(family.rotary.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Embeddings:
