@@ -74,16 +74,19 @@ done
 
 # A process for every operation and seed, many at a time: most of a case is its fp64 formula.
 check_operations() {
-  local seeds=4 logs
+  local seeds=4 logs log
   logs=$(mktemp -d)
   local each=$(((${CASES:-1000} + seeds - 1) / seeds)) status=0 names
   names=$("$coda" list | sed -n 's/^\([a-z_0-9]*\): .*/\1/p')
   for seed in $(seq "$seeds"); do printf "%s $seed\n" $names; done |
     xargs -P "$(nproc)" -L 1 sh -c '"$0" check "$3" --seed "$4" --backend cuda --cases "$1" \
       >"$2/$3.$4" 2>&1' "$coda" "$each" "$logs" || status=$?
-  cat "$logs"/* >"$results/check.txt"
+  grep -h "coda check" "$logs"/* | head -n 20  # what failed
+  for log in "$logs"/*; do
+    grep -q " passed, " "$log" || echo "${log##*/} ended: $(tail -n 1 "$log")"
+  done
+  (cd "$logs" && tail -n +1 -- *) >"$results/check.txt"
   rm -r "$logs"
-  grep -h "coda check" "$results/check.txt" | head -n 20  # what failed
   awk '/ passed, / { passed += $1; failed += $3 }
     END { print passed " passed, " failed " failed" }' "$results/check.txt"
   return $status
@@ -95,10 +98,13 @@ if wanted check; then
   step "check beyond 2^31 elements" "$coda" check --backend cuda --huge
 fi
 texts=()
+bench() {
+  "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
+    >"$results/gpu.txt" && texts+=(gpu)
+}
 if wanted bench; then
-  step "bench" "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
-    >"$results/gpu.txt"
-  texts+=(gpu)
+  rm -f "$results/gpu.json"  # that of another run
+  step "bench" bench
 fi
 
 ceiling() {
@@ -124,12 +130,14 @@ has() { python3 -c "import $1" 2>/dev/null; }  # Python module
 beside_torch() {  # part, script, arguments of it; writes PART.json and PART.txt
   local to=$results/$1
   wanted "$1" || return 0
-  texts+=("$1")
+  rm -f "$to.json"  # that of another run
   run() {
-    python3 "bench/$2.py" "${@:3}" --json "$to.json" >"$to.txt" 2>"$to.log" || {
+    if python3 "bench/$2.py" "${@:3}" --json "$to.json" >"$to.txt" 2>"$to.log"; then
+      texts+=("$1")
+    else
       tail -n 5 "$to.log"
       return 1
-    }
+    fi
   }
   step "bench/$2.py" run "$@"
 }
@@ -157,8 +165,8 @@ else
   CODA=$PWD/$coda beside_torch train train --device cuda "${rounds[@]}"
   if has transformers && wanted model; then
     beside_torch model patched_llama "${rounds[@]}"
-    step "first steps" python3 bench/patched_llama.py --json "$results/model.json" \
-      --first-steps coda "coda compiled" compile
+    [[ -f $results/model.json ]] && step "first steps" python3 bench/patched_llama.py \
+      --json "$results/model.json" --first-steps coda "coda compiled" compile
   fi
   if has transformers; then beside_torch decode decode --device cuda "${rounds[@]}"; fi
 fi

@@ -29,7 +29,7 @@ def make_model_table(document: dict) -> str:
     stands where the file has one; times with zeros in a sentence."""
     shown = [r for r in document["results"] if r["regime"] == "random"]
     ours = next(r for r in shown if r["contender"] == document["ours"])
-    head = ["", "forward + backward", "step", "tokens/s", f"over it, {ours['contender']}"]
+    head = ["", "forward + backward", "step", "tokens/s", f"{ours['contender']} over it"]
     timed = any(r.get("first_step_s") for r in shown)
     rows = [[*head, "memory over the weights", *(["first step"] if timed else [])]]
     for r in shown:

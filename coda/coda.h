@@ -2,9 +2,10 @@
  * on the CPU or on a Hopper GPU. coda_operation_name() and its neighbours, or `coda list`, say
  * what there is. Nothing is thrown across: a function gives a status, and coda_last_error() says
  * what was expected and what came. Everything is checked before anything is written. Calls from
- * several threads are independent; in a process that was forked after a call, the CPU's calls run
- * on one thread. Within a major version of libcoda, structures keep their layout; those with a
- * `size` may get further members at their end, which a caller compiled earlier leaves at zero. */
+ * several threads are independent; in a process that was forked from one with several threads, of
+ * whatever library, the CPU's calls run on one. Within a major version of libcoda, structures keep
+ * their layout; those with a `size` may get further members at their end, which a caller compiled
+ * earlier leaves at zero. */
 #ifndef CODA_CODA_H_
 #define CODA_CODA_H_
 

@@ -96,12 +96,12 @@ def behind(sections: list[Section]) -> str:
     listed.sort(key=lambda item: item[1].mean)
     peers = [item for item in listed if item[1].same_work]
     bounds = [item for item in listed if not item[1].same_work]
-    total = sum(len(one.comparisons) for one in sections)
+    total = sum(found.same_work for one in sections for found in one.comparisons)
     slow = sum(round(found.mean, 2) < 1 for _, found in peers)
     text = (
-        f"In {slow} of {total} comparisons on this page coda is slower than a peer that does the "
-        f"same work, or takes more memory, on average; in {len(peers)} at some shape or with "
-        "all-zero data. “worst” is of all shapes and both kinds of data."
+        f"In {slow} of {total} comparisons with a peer that does the same work coda is slower, or "
+        f"takes more memory, on average; in {len(peers)} at some shape or with all-zero data. "
+        "“worst” is of all shapes and both kinds of data."
     )
     more = (
         f"In {len(bounds)} more it is behind something that does less work: a GEMM without its "
@@ -123,8 +123,9 @@ something that does less work, such as a GEMM without what coda's does behind it
 <li>Means are geometric, over shapes. Figures are for random data; with zeros (the ring) the input
 is 0, so that a GPU draws less power and runs at a higher clock. A step of training is limited by
 power, a short benchmark less so.</li>
-<li>Contenders of a figure ran in turns in one process. Figures of different files are of different
-machines or hours, and do not compare. docs/benchmarking.md has the rules.</li>
+<li>Contenders of a figure ran in turns, in one process but for coda train's. Figures of different
+files are of different machines or hours, and do not compare; docs/benchmarking.md has the rules.
+</li>
 <li>Peers: PyTorch, eager and by torch.compile; Liger and quack, libraries of fused kernels;
 “cuBLAS, bare GEMM” is torch.mm alone; “best of nine” the fastest of eight proposals of cuBLASLt
 and of cublasGemmEx, which is what torch.mm calls.</li>

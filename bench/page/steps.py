@@ -113,7 +113,8 @@ def model_section(document: dict, file: str) -> Section:
         "others' kernels in it where they took part. All have the same weights, attention and "
         f"optimizer. Ratios are those of “{document['ours']}”, coda's fastest."
         + (
-            " Nothing that multiplies with cuBLAS can be faster than its GEMMs and attention alone."
+            " A step that calls torch.mm for each weight cannot be faster than its GEMMs and "
+            "attention alone; cuBLAS's best algorithms could be by some percent."
             if document.get("bare_ms")
             else ""
         ),
