@@ -1,5 +1,6 @@
 """Functions that @coda.program refuses; program_errors_test.py has the messages."""
 
+import contextlib
 import math
 from typing import Any
 
@@ -234,4 +235,14 @@ def swallowed(acc):
             acc = acc * 2.0
     except TypeError:
         pass
+    return coda.store(out=acc)
+
+
+def swallowed_behind_another(acc):
+    @coda.program
+    def inner(acc):
+        return coda.store(out=2.0 * acc)
+
+    with contextlib.suppress(TypeError):
+        acc = acc @ 2.0
     return coda.store(out=acc)

@@ -16,6 +16,14 @@ class Draw:
     exact: Tensor
 
 
+class Missed(AssertionError):
+    """A limit of errors; doubtful: by less than a factor of four, which other data may not."""
+
+    def __init__(self, text: str, doubtful: bool) -> None:
+        super().__init__(text)
+        self.doubtful = doubtful
+
+
 def rms(values: Tensor) -> float:
     return values.double().square().mean().sqrt().item()
 
@@ -42,9 +50,11 @@ def check(
     rms_limit = 2 * scatter * max(map(rms, unfused + once)) + floor
     limit = 2 * max(error.abs().max().item() for error in unfused + once) + floor
     difference = result.double() - exact
-    assert rms(difference) <= rms_limit, f"{name}: RMS error {rms(difference)}, limit {rms_limit}"
     largest = difference.abs().max().item()
-    assert largest <= limit, f"{name}: largest error {largest}, limit {limit}"
+    for which, error, most in (("RMS", rms(difference), rms_limit), ("largest", largest, limit)):
+        if not error <= most:
+            text = f"{name}: {which} error {error}, limit {most}"
+            raise Missed(text, doubtful=error < 4 * most)
 
 
 def check_errors(

@@ -58,9 +58,14 @@ def test_packages_that_are_run_and_import_it(tmp_path: Path) -> None:
     (package / "__init__.py").write_text("import coda\n")
     (package / "step.py").write_text("import coda\nprint(coda.patch.__name__)\n")
     (package / "__main__.py").write_text("import coda\nprint(coda.patch.__name__)\n")
+    here = {"PYTHONPATH": str(Path(coda.__file__).absolute().parents[1])}
     for module in (["-m", "trainer"], ["-m", "trainer.step"], ["-mtrainer", "coda"]):
         done = subprocess.run(
-            [sys.executable, *module], cwd=tmp_path, capture_output=True, text=True
+            [sys.executable, *module],
+            cwd=tmp_path,
+            env=os.environ | here,
+            capture_output=True,
+            text=True,
         )
         assert (done.stdout, done.stderr) == ("patch\n", "")
     done = subprocess.run([sys.executable, "-mcoda", "info"], capture_output=True, text=True)

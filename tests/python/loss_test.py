@@ -86,10 +86,11 @@ def results(function, tensors, target, factor, reduction, options, **others):
     return named | (dict(dbias=bias.grad) if has_bias else {})
 
 
-def check(device, rows, vocabulary, h, dtype, reduction, options, chunk=None):
+def check(device, rows, vocabulary, h, dtype, reduction, options, chunk=None, first=0):
+    """first: seed of the data."""
     draws: dict[str, list[error_rule.Draw]] = {}
     factor = 3.7 + (torch.arange(rows) % 3 if reduction == "none" else torch.tensor(0)).to(device)
-    for seed in range(DRAWS):
+    for seed in range(first, first + DRAWS):
         *tensors, target, ignored = (t.to(device) for t in draw(rows, vocabulary, h, dtype, seed))
         target[ignored] = options.get("ignore_index", -100)
         common = (target, factor, reduction, options)
@@ -97,7 +98,7 @@ def check(device, rows, vocabulary, h, dtype, reduction, options, chunk=None):
         want = results(exact, [t.double() for t in tensors], *common)
         for name in want:
             draws.setdefault(name, []).append(error_rule.Draw(usual[name], want[name]))
-        if seed == 0:
+        if seed == first:
             got = results(fused, tensors, *common, chunk=chunk)
     for name, result in got.items():
         error_rule.check(name, result, draws[name], max(h, rows, vocabulary))
@@ -124,7 +125,14 @@ def test_loss_and_gradients(device, dtype, options, reduction):
 def test_any_shape(device, rows, vocabulary, h, dtype, reduction, options, chunk):
     if device == "cuda":
         h, dtype = (h + 7) // 8 * 8, torch.bfloat16
-    check(device, rows, vocabulary, h, dtype, reduction, options, chunk)
+    case = (device, rows, vocabulary, h, dtype, reduction, options, chunk)
+    try:
+        check(*case)
+    except error_rule.Missed as missed:  # by chance, if at all: as `coda check` has it
+        if not missed.doubtful:
+            raise
+        check(*case, first=DRAWS)
+        check(*case, first=2 * DRAWS)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

@@ -251,7 +251,7 @@ def test_recorders_that_the_config_wakes():
     model(**inputs, output_hidden_states=True)
     trained(model, inputs)
     model.config.output_attentions = True
-    with pytest.warns(UserWarning, match="attention"), Calls() as calls:
+    with pytest.warns(UserWarning, match="self_attn"), Calls() as calls:
         outputs = model(**inputs)
     assert len(outputs.attentions) == 2 and "linear_rope" not in calls.names
 

@@ -86,6 +86,7 @@ BAD = [  # function, line within it, what the message says
     (bad.random_number, 0, r"something else the second time"),
     (bad.generator, 0, r"yield or async"),
     (bad.swallowed, 2, r"coda\.where\(condition, a, b\)"),
+    (bad.swallowed_behind_another, 6, r"other elements are out of reach"),
     (bad.wrong_dtype, 1, r"dtype: expected float32, bfloat16 or float16, got torch\.float64"),
 ]
 
