@@ -2,8 +2,8 @@
 
 What a LoRA layer, a quantised linear, a hook or a parametrisation adds is in none of coda's
 programs, nor what somebody puts in the place of a class's forward, so this is looked at in every
-call. Parts that were found stock are remembered, and the next call only sees that they are the same
-ones, unchanged, in 5 µs a layer instead of 30.
+call. Parts that were found stock are remembered, and the next look only sees that they are the same
+ones, unchanged, in 3 to 5 µs a layer instead of 30.
 """
 
 from __future__ import annotations
