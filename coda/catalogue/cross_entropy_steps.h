@@ -73,9 +73,9 @@ class CrossEntropySteps {
                 const CrossEntropyGradients<T>& gradients, const CrossEntropyWorkspace& workspace) {
     check_gradients(check_, problem_, gradients, false);
     check_.input("lse", vector_of(lse, M()), {1, M()}, {DType::kFp32});
-    check_.replaceable_input("logits", erase(logits), {M(), V()}, {dtype_of<T>});
+    check_.input("logits", erase(logits), {M(), V()}, {dtype_of<T>});
     check_.moved_by_tma();  // or as TMA would
-    check_.output("dz", erase(dz), {M(), V()}, {dtype_of<T>});
+    check_.output("dz", erase(dz), {M(), V()}, {dtype_of<T>}, {"logits"});
     check_.moved_by_tma();
     check_.workspace({workspace.data, workspace.bytes}, cross_entropy_backward_bytes());
     executor_.check_tensors(check_.finish());

@@ -34,11 +34,6 @@ bool overlap(const TensorView& a, const TensorView& b) {
   return distance < a.line() * a.element_bytes || distance + b.line() * b.element_bytes > pitch;
 }
 
-bool same_view(const TensorView& a, const TensorView& b) {
-  return a.data == b.data && a.dtype == b.dtype && a.rows == b.rows && a.columns == b.columns &&
-         a.major == b.major && (a.ld == b.ld || a.lines() == 1);
-}
-
 void add_operand(std::vector<Region>& regions, const OperandView& operand, const char* letter) {
   for (int i = 0; i < operand.accumulators; ++i) {
     for (int s = 0; s < operand.segments; ++s)
@@ -47,6 +42,11 @@ void add_operand(std::vector<Region>& regions, const OperandView& operand, const
 }
 
 }  // namespace
+
+bool same_view(const TensorView& a, const TensorView& b) {
+  return a.data == b.data && a.dtype == b.dtype && a.rows == b.rows && a.columns == b.columns &&
+         a.major == b.major && (a.ld == b.ld || a.lines() == 1);
+}
 
 void check_overlap(const ProgramView& program, const OperandView& a, const OperandView& b) {
   constexpr size_t kOperandTensors = 8;  // more are rare

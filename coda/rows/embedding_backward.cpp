@@ -82,6 +82,7 @@ void embedding_backward(const row::EmbeddingBackwardArguments& arguments, int as
   row::Occurrences occurrences;
   row::with_integer(arguments.tokens.dtype, [&]<class Token>() {
     row::check_tokens<Token>(row::kName, arguments.tokens, arguments.out.rows);
+    if (arguments.out.empty()) return;
     occurrences = row::sort_tokens<Token>(arguments.tokens, arguments.out.rows);
   });
   row::with_element(arguments.dx.dtype, [&]<class T>() {

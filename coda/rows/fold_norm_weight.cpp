@@ -18,10 +18,10 @@ CODA_WIDEST void multiply(const T* from, const T* factors, int64_t count, T* to)
 ProgramView validate(const FoldNormWeightArguments& arguments) {
   const TensorView& weight = arguments.weight;
   TensorCheck check("fold_norm_weight");
-  check.replaceable_input("weight", weight, {weight.rows, weight.columns},
-                          {DType::kBf16, DType::kFp16, DType::kFp32});
+  check.input("weight", weight, {weight.rows, weight.columns},
+              {DType::kBf16, DType::kFp16, DType::kFp32});
   check.input("gamma", arguments.gamma, {1, weight.columns}, {weight.dtype});
-  check.output("out", arguments.out, {weight.rows, weight.columns}, {weight.dtype});
+  check.output("out", arguments.out, {weight.rows, weight.columns}, {weight.dtype}, {"weight"});
   return check.finish();
 }
 

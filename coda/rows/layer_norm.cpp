@@ -34,11 +34,11 @@ void normalise(const LayerNormArguments& a, int threads) {
 ProgramView validate(const LayerNormArguments& a) {
   const int64_t M = a.x.rows, h = a.x.columns;
   TensorCheck check(kName);
-  check.replaceable_input("x", a.x, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
+  check.input("x", a.x, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
   check.norm_weight("gamma", a.gamma, a.x);
   check.input("beta", a.beta, {1, h}, {a.gamma.dtype});
   check.not_negative("epsilon", a.epsilon);
-  check.output("out", a.out, {M, h}, {a.gamma.dtype});
+  check.output("out", a.out, {M, h}, {a.gamma.dtype}, {"x"});
   if (a.moments) check.states("moments", *a.moments, {parts_of(h), M}, sizeof(MomentsState));
   return check.finish();
 }

@@ -87,12 +87,12 @@ void run(const LayerNormBackwardArguments& a, int threads) {
 ProgramView validate(const LayerNormBackwardArguments& a) {
   const int64_t M = a.dy.rows, h = a.dy.columns;
   TensorCheck check(kName);
-  check.replaceable_input("dy", a.dy, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
+  check.input("dy", a.dy, {M, h}, {DType::kBf16, DType::kFp16, DType::kFp32});
   check.input("x", a.x, {M, h}, {a.dy.dtype, DType::kFp32});
   check.input("gamma", a.gamma, {1, h}, {a.dy.dtype});
   check.not_negative("epsilon", a.epsilon);
-  if (a.dx_in) check.replaceable_input("dx_in", *a.dx_in, {M, h}, {a.x.dtype});
-  check.output("dx", a.dx, {M, h}, {a.x.dtype});
+  if (a.dx_in) check.input("dx_in", *a.dx_in, {M, h}, {a.x.dtype});
+  check.output("dx", a.dx, {M, h}, {a.x.dtype}, {"dy", "dx_in"});
   check.output("dgamma", a.dgamma, {parts_of(M), h}, {DType::kFp32});
   check.output("dbeta", a.dbeta, {parts_of(M), h}, {DType::kFp32});
   if (a.dcolumns) check.output("dcolumns", *a.dcolumns, {parts_of(M), h}, {DType::kFp32});

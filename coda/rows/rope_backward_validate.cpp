@@ -23,9 +23,9 @@ void check_segment(TensorCheck& check, const RopeBackwardSegment& segment, const
     check.fail(names.dy, fmt::format("columns of whole heads of {}, at least one", head_dim),
                fmt::format("{}", columns));
   }
-  check.replaceable_input(names.dy, segment.dy, {M, columns}, {type});
+  check.input(names.dy, segment.dy, {M, columns}, {type});
   check.input(names.y, segment.y, {M, columns}, {type});
-  check.output(names.dz, segment.dz, {M, columns}, {type});
+  check.output(names.dz, segment.dz, {M, columns}, {type}, {names.dy});
   if (segment.bias) check.input(names.bias, *segment.bias, {1, columns}, {type});
   if (segment.dbias) {
     check.output(names.dbias, *segment.dbias, {parts_of(M), columns}, {DType::kFp32});
@@ -59,7 +59,7 @@ ProgramView validate(const RopeBackwardArguments& a) {
   TensorCheck check("rope_backward");
   const DType type = a.q.dy.dtype;
   const int64_t M = a.q.dy.rows, d = a.head_dim;
-  if (d < 2 || d % 2 != 0) check.fail("head_dim", "an even number", fmt::format("{}", d));
+  if (d < 2 || d % 2 != 0) check.fail("head_dim", "an even number above 0", fmt::format("{}", d));
   if (type != DType::kBf16 && type != DType::kFp32) {
     check.fail("dq", "elements of type bf16 or fp32", dtype_name(type));
   }

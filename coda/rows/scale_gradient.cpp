@@ -17,12 +17,12 @@ ProgramView validate(const ScaleGradientArguments& arguments) {
   const TensorView& gradient = arguments.gradient;
   const Extent extent{gradient.rows, gradient.columns};
   TensorCheck check("scale_gradient");
-  check.replaceable_input("gradient", gradient, extent, {DType::kBf16, DType::kFp32});
+  check.input("gradient", gradient, extent, {DType::kBf16, DType::kFp32});
   check.input("factor", arguments.factor, {1, 1}, {DType::kFp32});
   if (gradient.dtype == DType::kBf16) {
-    check.output("out", arguments.out, extent, {DType::kBf16});
+    check.output("out", arguments.out, extent, {DType::kBf16}, {"gradient"});
   } else {
-    check.output("out", arguments.out, extent, {DType::kBf16, DType::kFp32});
+    check.output("out", arguments.out, extent, {DType::kBf16, DType::kFp32}, {"gradient"});
   }
   return check.finish();
 }

@@ -46,10 +46,6 @@ void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
          fmt::format("[{}, {}]", view.rows, view.columns));
   }
   if (view.major != Major::kRow) fail(name, "a row-major tensor", "a column-major one");
-  if (view.ld < view.columns) {
-    fail(name, fmt::format("a leading dimension of at least {}", view.columns),
-         fmt::format("{}", view.ld));
-  }
   check_view(program_.name, name, view, view.element_bytes);
   PortView port;
   port.name = name;
@@ -57,6 +53,17 @@ void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
   port.given = true;
   port.view[0] = view;
   program_.ports.push_back(std::move(port));
+}
+
+void TensorCheck::output(const char* name, const TensorView& view, Extent extent,
+                         std::initializer_list<DType> types,
+                         std::initializer_list<std::string_view> replaces) {
+  for (PortView& port : program_.ports) {
+    const bool replaced = std::ranges::count(replaces, port.name) != 0;
+    if (replaced && same_view(port.view[0], view))
+      port.given = false;  // the output stands for both
+  }
+  add(name, view, extent, types, PortKind::kStore);
 }
 
 void TensorCheck::norm_weight(const char* name, const TensorView& view, const TensorView& x) {

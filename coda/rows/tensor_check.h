@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "coda/program/problem.h"
 #include "coda/program/workspace.h"
@@ -22,15 +23,11 @@ class TensorCheck {
              std::initializer_list<DType> types) {
     add(name, view, extent, types, PortKind::kPerRow);
   }
-  // An output may be exactly this view: elements are read by the thread that then writes them.
-  void replaceable_input(const char* name, const TensorView& view, Extent extent,
-                         std::initializer_list<DType> types) {
-    add(name, view, extent, types, PortKind::kPerElement);
-  }
+  // replaces: inputs that it may be exactly the view of, whose elements are read by the thread that
+  // then writes them.
   void output(const char* name, const TensorView& view, Extent extent,
-              std::initializer_list<DType> types) {
-    add(name, view, extent, types, PortKind::kStore);
-  }
+              std::initializer_list<DType> types,
+              std::initializer_list<std::string_view> replaces = {});
   void workspace(const GivenWorkspace& given, int64_t needed,
                  int64_t alignment = kWorkspaceAlignment);
   // On a GPU TMA moves the tensor that was named last, which cuda::check_lines() is for.

@@ -167,14 +167,14 @@ class RopeBackward : public testing::Test {
   static constexpr int64_t kRows = 3, kHeadDim = 6;
 
   row::RopeBackwardArguments good() {
-    const auto segment = [&](int64_t heads) -> row::RopeBackwardSegment {
+    const auto segment = [&](int64_t heads, float dy) -> row::RopeBackwardSegment {
       const int64_t columns = heads * kHeadDim;
-      return {t.matrix(kRows, columns), t.matrix(kRows, columns), t.out(kRows, columns)};
+      return {t.matrix(kRows, columns, dy), t.matrix(kRows, columns), t.out(kRows, columns)};
     };
     row::RopeBackwardArguments a;
-    a.q = segment(4);
-    a.k = segment(2);
-    a.v = segment(2);
+    a.q = segment(4, 1);
+    a.k = segment(2, 2);
+    a.v = segment(2, 3);
     a.positions = t.integers({0, 1, 2});
     a.rstd = t.matrix(2, kRows);
     a.rstd_width = 128;
@@ -231,6 +231,24 @@ TEST_F(RopeBackward, NormsAndBiasesDoNotFit) {
   expect([](auto& a) { a.rstd_epsilon = -1; }, {"'rstd.epsilon'", "0 or more"});
   expect([](auto& a) { a.k.dz = a.q.dz; }, {"'dzk'", "[3, 12]"});
   expect([](auto& a) { a.k.dz = a.v.dz; }, {"memory apart from"});
+}
+
+// The gradients of q, k and v of a row are made one behind the other.
+TEST_F(RopeBackward, EachIsReplacedByItsOwnAlone) {
+  const row::RopeBackwardArguments apart = good();
+  row::RopeBackwardArguments together = good();
+  for (auto segment : {&row::RopeBackwardArguments::q, &row::RopeBackwardArguments::k,
+                       &row::RopeBackwardArguments::v}) {
+    (together.*segment).dz = (together.*segment).dy;
+  }
+  cpu::rope_backward(apart);
+  cpu::rope_backward(together);
+  for (int64_t i = 0; i < kRows * 2 * kHeadDim; ++i) {
+    EXPECT_EQ(static_cast<const float*>(together.k.dz.data)[i],
+              static_cast<const float*>(apart.k.dz.data)[i]);
+  }
+  expect([](auto& a) { a.k.dz = a.v.dy; }, {"'dzk'", "memory apart from 'dv'"});
+  expect([](auto& a) { a.v.dz = a.k.dy; }, {"'dzv'", "memory apart from 'dk'"});
 }
 
 TEST(ByName, BadInput) {

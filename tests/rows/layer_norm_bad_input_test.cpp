@@ -55,6 +55,13 @@ TEST(LayerNormBackward, EveryArgumentIsChecked) {
   expect([&](auto& a) { a.dgamma = t.out(2, 80); }, {"'dgamma'", "[1, 80]", "[2, 80]"});
   expect([&](auto& a) { a.dx_in = t.matrix(3, 79); }, {"'dx_in'", "[3, 80]", "[3, 79]"});
   expect([](auto& a) { a.x = a.dx; }, {"'dx'", "memory apart from 'x'"});
+  expect(
+      [&](auto& a) {  // of one row, as partials are
+        for (TensorView* view : {&a.dy, &a.x, &*a.dx_in}) *view = t.matrix(1, 80);
+        a.dx = t.out(1, 80);
+        a.dgamma = a.dy;
+      },
+      {"'dgamma'", "memory apart from 'dy'"});
   expect([&](auto& a) { a.dcolumns = t.out(1, 81); }, {"'dcolumns'", "[1, 80]", "[1, 81]"});
 }
 
