@@ -43,22 +43,38 @@ void remove_leftovers(const fs::path& run_folder) {
   for (const fs::path& path : leftovers) fs::remove_all(path);
 }
 
+// f(step, entry) for all that have the name of a checkpoint.
+template <class F>
+void for_each_step(const std::string& run_folder, F&& f) {
+  try {
+    for (const auto& entry : fs::directory_iterator(run_folder)) {
+      if (const auto step = step_of(entry.path().filename().string())) f(*step, entry);
+    }
+  } catch (const fs::filesystem_error& error) {
+    if (error.code() == std::errc::no_such_file_or_directory) return;
+    throw Error(
+        fmt::format("cannot read the run's folder '{}': {}", run_folder, error.code().message()));
+  }
+}
+
 }  // namespace
 
 std::vector<SavedStep> saved_steps(const std::string& run_folder) {
   std::vector<SavedStep> steps;
-  try {
-    for (const auto& entry : fs::directory_iterator(run_folder)) {
-      const auto step = step_of(entry.path().filename().string());
-      if (step && entry.is_directory()) steps.push_back({*step, entry.path().string()});
-    }
-  } catch (const fs::filesystem_error& error) {
-    if (error.code() == std::errc::no_such_file_or_directory) return {};
-    throw Error(
-        fmt::format("cannot read the run's folder '{}': {}", run_folder, error.code().message()));
-  }
+  for_each_step(run_folder, [&](int64_t step, const fs::directory_entry& entry) {
+    if (entry.is_directory()) steps.push_back({step, entry.path().string()});
+  });
   std::ranges::sort(steps, {}, [](const SavedStep& saved) { return saved.step; });
   return steps;
+}
+
+void expect_no_file_in_its_place(const std::string& run_folder) {
+  for_each_step(run_folder, [](int64_t, const fs::directory_entry& entry) {
+    if (entry.is_directory()) return;
+    throw Error(
+        fmt::format("'{}': expected a checkpoint, as its name says, got no folder; move it away",
+                    entry.path().string()));
+  });
 }
 
 std::optional<SavedStep> latest_checkpoint(const std::string& run_folder) {

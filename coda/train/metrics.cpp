@@ -58,6 +58,18 @@ int64_t add_line(const Json& line, Metrics& metrics) {
   return metrics.steps.back().step;
 }
 
+// Whether this may be of a line of a run that was cut short: before its end, or its newline.
+bool is_line_begin(std::string_view text) {
+  if (!Json::accept(text)) return text.starts_with(kLineBegin.substr(0, text.size()));
+  try {
+    Metrics metrics;
+    add_line(Json::parse(text), metrics);
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
+}
+
 [[noreturn]] void fail_line(const std::filesystem::path& path, int64_t number,
                             std::string_view line) {
   throw Error(
@@ -116,9 +128,7 @@ MetricsFile::MetricsFile(std::filesystem::path path, int64_t step) : path_(std::
     // A run that begins keeps nothing, so it has to know that all of it is a run's: the lines, or
     // the one that was cut short.
     const bool has_lines = !read.steps.empty() || !read.held_out.empty();
-    if (step == 0 && !has_lines && !text.starts_with(kLineBegin.substr(0, text.size()))) {
-      fail_line(path_, 1, text);
-    }
+    if (step == 0 && !has_lines && !is_line_begin(text)) fail_line(path_, 1, text);
     if (kept != text) checkpoint::write_file_atomically(path_.string(), kept);
   }
   file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);

@@ -131,6 +131,17 @@ void read_weights(block::Model& model, const std::string& folder) {
   model.finish_weights();
 }
 
+// What was not written by a run would first be noticed when the next weights are saved.
+void expect_usable(const std::string& path, const TensorRecord& saved, bool square) {
+  std::vector<float> values(static_cast<size_t>(saved.bytes) / sizeof(float));
+  checkpoint::copy_elements(saved, values);
+  for (const float value : values) {
+    if (std::isfinite(value) && !(square && value < 0)) continue;
+    throw Error(fmt::format("{}: {}: expected finite numbers{}, got {}", path, saved.name,
+                            square ? " from 0 on" : "", value));
+  }
+}
+
 void read_optimizer(block::Model& model, const std::string& folder) {
   const checkpoint::SafetensorsFile file(folder + kOptimizerFile);
   std::vector<NamedShape> expected;
@@ -148,6 +159,7 @@ void read_optimizer(block::Model& model, const std::string& folder) {
         throw Error(fmt::format("{}: {}: expected {}, got {}", file.path(), saved.name,
                                 dtype_name(to.dtype), dtype_name(saved.dtype)));
       }
+      expect_usable(file.path(), saved, kind.view == &Parameter::v);
       model.device().copy_in(bytes_at(to.data, saved.bytes), saved.data);
     }
   });

@@ -92,7 +92,17 @@ std::string to_json(const RunOptions& options) { return nlohmann::json(options).
 
 RunOptions parse_run_options(const std::string& json, const std::string& where) {
   try {
-    return nlohmann::json::parse(json).get<RunOptions>();
+    const auto fields = nlohmann::json::parse(json), usual_ones = nlohmann::json(RunOptions{});
+    for (const auto& [name, usual] : usual_ones.items()) {
+      const auto& got = fields.at(name);
+      const bool fits = usual.is_number_integer() ? got.is_number_integer() : true;
+      if (!fits || (usual.is_number_unsigned() && !got.is_number_unsigned())) {
+        throw Error(
+            fmt::format("{}: not the options of a run: '{}': expected a whole number{}, got {}",
+                        where, name, usual.is_number_unsigned() ? " from 0 on" : "", got.dump()));
+      }
+    }
+    return fields.get<RunOptions>();
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("{}: not the options of a run: {}", where, error.what()));
   }

@@ -27,7 +27,11 @@ RunState read_run_state(const std::string& checkpoint) {
   RunState state;
   try {
     const auto json = nlohmann::json::parse(text);
-    state.step = json.at("step").get<int64_t>();
+    const auto& step = json.at("step");
+    if (!step.is_number_integer()) {
+      throw Error(fmt::format("{}: 'step': expected a whole number, got {}", path, step.dump()));
+    }
+    state.step = step.get<int64_t>();
     state.held_out_before = json.at("held_out_before").get<double>();
     state.data = json.at("data").get<uint64_t>();
     state.options = parse_run_options(json.at("options").dump(), path);

@@ -188,6 +188,8 @@ TEST(Corpus, RefusesWhatIsNoData) {
   expect_refused({folder.path() / "pipe"}, kShort, {"pipe'", "expected a file or a folder"});
   expect_refused({folder.path() / "pipe.bin"}, kShort,
                  {"pipe.bin'", "expected a file or a folder"});
+  const fs::path wide = folder.write("t.u64.bin", std::string(80, '\0'));
+  expect_refused({wide}, kShort, {"t.u64.bin'", "type u16 or u32", "u64"});
   fs::create_directory(folder.path() / "folder.bin");
   expect_refused({folder.path() / "folder.bin"}, kShort, {"folder.bin'", "got a folder"});
 

@@ -124,14 +124,16 @@ TEST(Metrics, OfARunThatBeginsReplaceThoseOfARunOnly) {
   const TemporaryFolder folder;
   const std::string line = metrics_line(StepMetrics{.step = 1});
   const std::string sorted = "{\"held_out_loss\": 1.0, \"step\": 0}\n";  // by another program
-  for (const std::string& ours : {std::string(), line, line + line.substr(0, 20), sorted,
-                                  metrics_line(HeldOutMetrics{0, 1}), line.substr(0, 5)}) {
+  for (const std::string& ours :
+       {std::string(), line, line + line.substr(0, 20), sorted, metrics_line(HeldOutMetrics{0, 1}),
+        line.substr(0, 5), line.substr(0, line.size() - 1)}) {
     const fs::path path = folder.write("metrics.jsonl", ours);
     MetricsFile(path, 0);
     EXPECT_EQ(read_all(path), "") << ours;
   }
-  for (const std::string& theirs : {std::string("notes"), std::string("notes\n"), "x" + line,
-                                    std::string("{\"step\":1}\n"), line + "notes\n"}) {
+  for (const std::string& theirs :
+       {std::string("notes"), std::string("notes\n"), "x" + line, std::string("{\"step\":1}\n"),
+        line + "notes\n", std::string("{\"step\":5,\"accuracy\":0.9}")}) {
     const fs::path path = folder.write("metrics.jsonl", theirs);
     expect_error([&] { MetricsFile(path, 0); },
                  {"metrics.jsonl' line ", "expected the metrics", "move the file away"});

@@ -2,12 +2,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <csignal>
 #include <limits>
 
-#include "coda/checkpoint/safetensors.h"
-#include "coda/train/model_checkpoint.h"
 #include "coda/train/trainer.h"
 #include "tests/train/small_run.h"
 
@@ -16,12 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using BadRun = SmallRun;
-
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  const size_t at = text.find(what);
-  EXPECT_NE(at, std::string::npos) << "no '" << what << "' in " << text;
-  return at == std::string::npos ? text : text.replace(at, what.size(), by);
-}
 
 TEST_F(BadRun, DoesNotBeginWhereThereIsOne) {
   whole();
@@ -65,87 +56,10 @@ TEST_F(BadRun, IsNotInTheFolderOfItsData) {
   EXPECT_FALSE(fs::exists(path("metrics.jsonl")));
 }
 
-TEST_F(BadRun, IsNotResumedFromNothing) {
-  expect_error([&] { resume("missing"); }, {"missing", "got none", "--out"});
-  fs::create_directories(path("empty"));
-  expect_error([&] { resume("empty"); }, {"empty", "got none", "--out"});
-}
-
-TEST_F(BadRun, IsNotResumedFromADamagedState) {
-  whole();
-  const fs::path file = last_checkpoint(run_folder()) + "/run.json";
-  const std::string good = read_all(file);
-  const auto expect = [&](const std::string& text, std::initializer_list<std::string> parts) {
-    folder_.write(file, text);
-    expect_error([&] { resume(); }, parts);
-  };
-  for (const size_t bytes : {size_t{0}, size_t{1}, good.size() / 2, good.size() - 3}) {
-    expect(good.substr(0, bytes), {"run.json", "not the state of a run"});
-  }
-  expect("[]", {"run.json", "not the state of a run"});
-  expect(replaced(good, "\"steps\": 12", "\"steps\": \"many\""), {"run.json", "options of a run"});
-  expect(replaced(good, "\"steps\": 12,", ""), {"run.json", "steps"});
-  expect(replaced(good, "\"step\": 12", "\"step\": -1"), {"run.json", "'step'", "0 to 12", "-1"});
-  expect(replaced(good, "\"step\": 12", "\"step\": 11"), {"run.json", "'step'", "12", "11"});
-  expect(replaced(good, "\"batch\": 4", "\"batch\": 0"), {"batch", "at least 1", "0"});
-  expect(replaced(good, "\"held_out_before\": ", "\"held_out_before\": null, \"x\": "),
-         {"run.json", "null"});
-  fs::remove(file);
-  expect_error([&] { resume(); }, {"run.json", "No such file"});
-  folder_.write(file, good);
-  EXPECT_EQ(resume()->step(), 12);
-}
-
-TEST_F(BadRun, IsNotResumedFromTruncatedTensors) {
-  whole();
-  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
-    const fs::path file = fs::path(last_checkpoint(run_folder())) / name;
-    const std::string good = read_all(file);
-    for (const size_t bytes :
-         {size_t{0}, size_t{7}, size_t{100}, good.size() / 2, good.size() - 1}) {
-      folder_.write(file, good.substr(0, bytes));
-      expect_error([&] { resume(); }, {name});
-    }
-    fs::remove(file);
-    expect_error([&] { resume(); }, {name});
-    folder_.write(file, good);
-  }
-  EXPECT_EQ(resume()->step(), 12);
-}
-
-// As many elements of another size would be another number of bytes.
-TEST_F(BadRun, IsNotResumedFromAnOptimizerOfAnotherType) {
-  whole();
-  const std::string name = last_checkpoint(run_folder()) + "/optimizer.safetensors";
-  std::vector<checkpoint::TensorRecord> tensors;
-  const std::vector<int64_t> zeros(256 * 32 * 2);
-  const checkpoint::SafetensorsFile file(name);
-  for (const checkpoint::NamedShape& tensor : file.shapes()) {
-    tensors.push_back(
-        checkpoint::tensor_record(tensor.name, DType::kInt64, tensor.shape, zeros.data()));
-  }
-  checkpoint::write_safetensors(path("other"), tensors);
-  fs::rename(path("other"), name);
-  expect_error([&] { resume(); }, {"optimizer.safetensors", "expected fp32, got int64"});
-}
-
-TEST_F(BadRun, IsNotResumedWithOtherData) {
-  whole();
-  folder_.write("data.txt", small_text(2000) + "!");
-  expect_error([&] { resume(); }, {run_folder(), "data that the run began with", "data.txt"});
-  fs::remove(path("data.txt"));
-  expect_error([&] { resume(); }, {"data.txt", "no such file"});
-}
-
-TEST_F(BadRun, IsNotResumedAsAnotherModel) {
-  whole();
-  folder_.write(last_checkpoint(run_folder()) + "/config.json", small_config(96));
-  expect_error([&] { resume(); },
-               {"model.layers.0.mlp.gate_proj.weight: expected [96, 32], got [64, 32]",
-                "model.layers.0.mlp.down_proj.weight: expected [32, 96], got [32, 64]",
-                "model.layers.1.mlp.up_proj.weight: expected [96, 32], got [64, 32]"});
-  folder_.write(last_checkpoint(run_folder()) + "/config.json", small_config(64, "qwen3"));
-  expect_error([&] { resume(); }, {"missing: model.layers.1.self_attn.q_norm.weight [16]"});
+TEST_F(BadRun, DoesNotBeginWhereAFileHasACheckpointsName) {
+  folder_.write("run/step-00000009", "precious");
+  expect_error([&] { whole(); }, {"step-00000009", "got no folder", "move it away"});
+  EXPECT_EQ(read_all(path("run/step-00000009")), "precious");
 }
 
 TEST_F(BadRun, NamesWhatItsModelLacks) {
