@@ -46,7 +46,12 @@ void remove_stale(const fs::path& above) {
 }  // namespace
 
 ScratchFolder::ScratchFolder() {
-  const fs::path above = fs::temp_directory_path();
+  std::error_code failed;
+  const fs::path above = fs::temp_directory_path(failed);
+  if (failed) {
+    throw Error(fmt::format("no folder for compiled programs: {}; TMPDIR names one, else /tmp is",
+                            failed.message()));
+  }
   remove_stale(above);
   std::string name = (above / (std::string(kPrefix) + "XXXXXX")).string();
   if (mkdtemp(name.data()) == nullptr) {

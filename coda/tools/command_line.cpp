@@ -131,6 +131,9 @@ int run_command_line(int argc, const char* const* argv) {
   } catch (const std::exception& error) {
     // fmt::print would throw where stderr cannot be written.
     std::fputs(fmt::format("coda: {}\n", error.what()).c_str(), stderr);
+  } catch (...) {  // of an author's own
+    std::fputs("coda: an exception that is no std::exception, thrown by a program or formula\n",
+               stderr);
   }
   return kBadUse;
 }

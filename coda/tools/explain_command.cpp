@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "coda/core/error.h"
+#include "coda/program/check_view.h"
 #include "coda/tools/command_line.h"
 #include "coda/tools/explain.h"
 #include "coda/tools/named_operations.h"
@@ -40,6 +42,12 @@ void run_explain(const ExplainOptions& options) {
   if (shape.M < 1 || shape.N < 1 || shape.K < 1) {
     throw Error(
         fmt::format("--M, --N and --K are at least 1; got {}, {}, {}", shape.M, shape.N, shape.K));
+  }
+  constexpr int64_t kMostElements = int64_t{1} << 44;  // of an output; kernels count its tiles
+  if (std::max({shape.M, shape.N, shape.K}) > kMaxExtent || shape.M > kMostElements / shape.N) {
+    throw Error(
+        fmt::format("--M, --N and --K are at most {}, and M times N at most 2^44; got {}, {}, {}",
+                    kMaxExtent, shape.M, shape.N, shape.K));
   }
   const NamedOperations operations({options.operation}, "none", options.variant);
   for (const catalogue::Operation* operation : operations.list()) {

@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "coda/tools/command_line.h"
 
 namespace {
@@ -16,5 +18,6 @@ void open_closed_streams() {
 
 int main(int argc, char** argv) {
   open_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error of writing
   return coda::tools::run_command_line(argc, argv);
 }

@@ -66,6 +66,8 @@ TEST(CommandLine, TakesDecimalNumbers) {
   EXPECT_TRUE(contains(coda({"explain", "linear", "--M", "010"}).out, "M = 10,"));
   EXPECT_TRUE(contains(coda({"check", "linear", "--cases", "03"}).out, "3 passed"));
   expect_bad_use({"explain", "linear", "--M", ""}, {"--M", "a whole number", "''"});
+  expect_bad_use({"explain", "linear", "--M", "549755813888"}, {"2147483647", "549755813888"});
+  expect_bad_use({"explain", "linear", "--M", "16777216", "--N", "16777216"}, {"2^44"});
   for (const char* option : {"--rounds", "--steps"}) {
     expect_bad_use({"bench-train", option, "0"}, {option, "1 to 100000"});
     expect_bad_use({"bench-train", option, "-5"}, {option, "1 to 100000"});
