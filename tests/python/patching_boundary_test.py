@@ -1,6 +1,5 @@
 """What patched layers hand to the next: where, to whom, and that results do not depend on it."""
 
-import copy
 import functools
 from types import MethodType
 
@@ -277,18 +276,3 @@ def test_a_layer_that_runs_stock_is_handed_nothing():
         trained(model, inputs)
     assert calls.names.count("linear_residual_norm") == 2
     assert calls.names.count("norm_inputs") == 2
-
-
-def test_copies():
-    model, inputs = model_of("mistral"), batch()
-    twin = copy.deepcopy(model)
-    alone = copy.deepcopy(layers_of(model)[0])
-    del model
-    assert passes(twin, inputs)[0] == 1
-    assert alone._coda_patch.place is None and alone._coda_patch.next_layer() is None
-
-
-def test_a_model_of_many_layers_can_be_copied():
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "head_dim": 4}
-    model = coda.patch(tiny("llama", num_hidden_layers=200, **sizes))
-    assert len(layers_of(copy.deepcopy(model))) == 200

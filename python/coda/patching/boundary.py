@@ -8,6 +8,7 @@ own.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -29,8 +30,10 @@ class Place:
         return None if decoder is None else Place(decoder, self.layers, self.index)
 
     def next_layer(self) -> Any:
-        """The layer behind; None at the end."""
-        return self._layers().get(str(self.index + 1))
+        """The layer behind; None at the end, which the config may say."""
+        config: Any = self.decoder.config
+        following = self.index + 1
+        return self._layers().get(str(following)) if following < config.num_hidden_layers else None
 
     def is_of(self, layer: Any) -> bool:
         """Whether the layer is still there, and has not been moved."""
@@ -74,6 +77,16 @@ def _is_checkpointed(layer: Any) -> bool:
     return bool(layer.training and getattr(layer, "gradient_checkpointing", False))
 
 
+class Beside:
+    """What travels on a tensor, and with no copy of it: not to a file, nor to another process."""
+
+    def __init__(self, kept: tuple[Any, ...]) -> None:
+        self.kept = kept
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OrderedDict, ()  # nothing, of a type that torch.load takes
+
+
 def next_norm_weight(patched: Any, norm: str, hidden: Tensor) -> Tensor | None:
     """γ of the norm that a layer makes something for: of the next layer, on the same device."""
     following = patched.next_layer()
@@ -89,7 +102,7 @@ def hand_on(hidden: Tensor, gamma: Tensor | None, made: NormInputs | None) -> Te
     """The hidden states, with what was made of them for the norm of weight γ."""
     if gamma is not None:
         handed = (gamma, _state(hidden), _state(gamma), made)
-        hidden._coda_norm_inputs = handed  # type: ignore[attr-defined]
+        hidden._coda_norm_inputs = Beside(handed)  # type: ignore[attr-defined]
     return hidden
 
 
@@ -98,10 +111,10 @@ def take(hidden: Tensor, gamma: Tensor) -> NormInputs | None:
     if torch.compiler.is_compiling():
         return None
     handed = getattr(hidden, "_coda_norm_inputs", None)
-    if handed is None:
+    if not isinstance(handed, Beside):
         return None
     hidden._coda_norm_inputs = None  # type: ignore[attr-defined]
-    made_for, *states, made = handed
+    made_for, *states, made = handed.kept
     same = made_for is gamma and all(map(_is_same, states, (_state(hidden), _state(gamma))))
     # Autocast may have changed in between, and a checkpoint's second forward gets nothing.
     same = same and made[0].dtype == compute_type(hidden)
