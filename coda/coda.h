@@ -134,7 +134,7 @@ typedef struct coda_cross_entropy {
   int32_t* error;                     /* [1], may be NULL */
   const coda_tensor* logits;          /* [M, V], z: out of the first step where not NULL, then in */
   const coda_tensor* dz;              /* [M, V], from logits: for rstd*dz; may be their memory */
-  const coda_tensor* dloss;           /* [1] or [M], fp32; NULL: 1 */
+  const coda_tensor* dloss;           /* [1] or [M], fp32; NULL: 1, not with CODA_LOSS_NONE */
   const coda_tensor *dweight, *dx;    /* [V, h] fp32, [M, h] (fp32 where z is made again): out;
                                          one of them may be NULL: not wanted */
   int32_t add_to_dweight;             /* 1: to what is there */
