@@ -57,7 +57,7 @@ std::vector<PlacedMap> traced_maps(const ProgramView& view, const plan::LaunchRe
   }
   for (int i = 0; i < view.accumulators; ++i) {
     for (int s = 0; s < request.b->segments; ++s) {
-      place(static_cast<size_t>(1 + i), s, lines_of(request.b->part[i][s], lines_b));
+      place(1 + static_cast<size_t>(i), s, lines_of(request.b->part[i][s], lines_b));
     }
   }
   const int segments = request.problem->rows.count * request.problem->columns.count;

@@ -1,12 +1,15 @@
 #include "coda/trace/traffic.h"
 
+#include <cmath>
+
 #include "coda/trace/recognise.h"
 
 namespace coda::trace {
 namespace {
 
 double parts(int64_t extent, int width) {
-  return static_cast<double>((extent + width - 1) / width);
+  const int64_t count = (extent + width - 1) / width;
+  return static_cast<double>(count);
 }
 
 double space_bytes(Space space, const TrafficShape& shape) {
@@ -121,7 +124,7 @@ Traffic traffic_of(const Graph& original, const TrafficShape& shape) {
   for (const auto& outputs : graph.segments) {
     count_passes(graph, outputs, shape, share, result, passes);
   }
-  result.eager_passes = static_cast<int>(passes + 0.5);
+  result.eager_passes = static_cast<int>(std::lround(passes));
   return result;
 }
 

@@ -7,7 +7,6 @@
 #include "tests/program/expect_error.h"
 
 namespace coda::author {
-namespace {
 
 // One for q, two for k: no tile makes more than two.
 struct OtherSumsBySegment {
@@ -82,6 +81,8 @@ struct SumOfALoop {
     tile.store(out, a * sum, b * sum);
   }
 };
+
+namespace {
 
 template <class P>
 void inspected() {

@@ -48,7 +48,7 @@ TEST(BadModel, TurnsDownSequencesBeyondItsWindow) {
   const auto device = make_cpu_device(1);
   checkpoint::ModelConfig config = small_config();
   config.sliding_window = small_options().sequence;
-  Model(config, small_options(), *device);
+  const Model fits(config, small_options(), *device);
   --*config.sliding_window;
   expect_error([&] { Model(config, small_options(), *device); },
                {"sequences of at most " + std::to_string(*config.sliding_window),
@@ -84,7 +84,7 @@ TEST(BadModel, OfGpt2TurnsDownMoreTokensThanItHasPositions) {
   const checkpoint::ModelConfig config = small_config(checkpoint::Family::kGpt2);
   ModelOptions options = small_options();
   options.sequence = 128;
-  Model(config, options, *device);
+  const Model fits(config, options, *device);
   options.sequence = 129;
   expect_error([&] { Model(config, options, *device); },
                {"at most 128 tokens", "n_positions", "got 129", "lower the sequence"});

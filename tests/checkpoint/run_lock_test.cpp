@@ -32,7 +32,9 @@ TEST(RunLock, GoesWithItsProcess) {
   if (child == 0) {
     const RunLock lock(path);
     const bool told = write(held[1], "x", 1) == 1;
-    while (told) pause();
+    if (told) {
+      for (;;) pause();
+    }
     _exit(1);
   }
   char byte = 0;

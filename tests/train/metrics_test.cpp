@@ -128,7 +128,9 @@ TEST(Metrics, OfARunThatBeginsReplaceThoseOfARunOnly) {
        {std::string(), line, line + line.substr(0, 20), sorted, metrics_line(HeldOutMetrics{0, 1}),
         line.substr(0, 5), line.substr(0, line.size() - 1)}) {
     const fs::path path = folder.write("metrics.jsonl", ours);
-    MetricsFile(path, 0);
+    {
+      const MetricsFile begun(path, 0);
+    }
     EXPECT_EQ(read_all(path), "") << ours;
   }
   for (const std::string& theirs :
