@@ -68,7 +68,7 @@ std::vector<SavedStep> saved_steps(const std::string& run_folder) {
   return steps;
 }
 
-void expect_no_file_in_its_place(const std::string& run_folder) {
+void expect_steps_are_folders(const std::string& run_folder) {
   for_each_step(run_folder, [](int64_t, const fs::directory_entry& entry) {
     if (entry.is_directory()) return;
     throw Error(

@@ -19,7 +19,7 @@ std::vector<SavedStep> saved_steps(const std::string& run_folder);  // oldest fi
 std::optional<SavedStep> latest_checkpoint(const std::string& run_folder);
 
 // Throws for a file that has the name of a checkpoint, which could not be saved.
-void expect_no_file_in_its_place(const std::string& run_folder);
+void expect_steps_are_folders(const std::string& run_folder);
 
 // Makes the run's folder where it is missing, removes what killed runs left unfinished, saves (see
 // write_folder_atomically) and then drops all but the newest `keep_last` checkpoints. One process

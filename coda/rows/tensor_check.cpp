@@ -58,10 +58,9 @@ void TensorCheck::add(const char* name, const TensorView& view, Extent extent,
 void TensorCheck::output(const char* name, const TensorView& view, Extent extent,
                          std::initializer_list<DType> types,
                          std::initializer_list<std::string_view> replaces) {
-  for (PortView& port : program_.ports) {
-    const bool replaced = std::ranges::count(replaces, port.name) != 0;
-    if (replaced && same_view(port.view[0], view))
-      port.given = false;  // the output stands for both
+  for (PortView& port : program_.ports) {  // the output stands for what it replaces too
+    const bool may_be = std::ranges::count(replaces, port.name) != 0;
+    if (may_be && same_view(port.view[0], view)) port.given = false;
   }
   add(name, view, extent, types, PortKind::kStore);
 }

@@ -25,7 +25,7 @@ std::string resume_command(const std::string& run_folder) {
 }
 
 void expect_no_checkpoint(const std::string& run_folder) {
-  checkpoint::expect_no_file_in_its_place(run_folder);
+  checkpoint::expect_steps_are_folders(run_folder);
   const auto latest = checkpoint::latest_checkpoint(run_folder);
   if (!latest) return;
   throw Error(
@@ -55,7 +55,7 @@ void expect_own_plot(const std::string& run_folder) {
 
 void expect_latest_checkpoint(const std::string& run_folder, int64_t step) {
   if (step < 0) return expect_no_checkpoint(run_folder);
-  checkpoint::expect_no_file_in_its_place(run_folder);
+  checkpoint::expect_steps_are_folders(run_folder);
   const auto latest = checkpoint::latest_checkpoint(run_folder);
   if (latest && latest->step == step) return;
   throw Error(

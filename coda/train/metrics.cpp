@@ -60,10 +60,11 @@ int64_t add_line(const Json& line, Metrics& metrics) {
 
 // Whether this may be of a line of a run that was cut short: before its end, or its newline.
 bool is_line_begin(std::string_view text) {
-  if (!Json::accept(text)) return text.starts_with(kLineBegin.substr(0, text.size()));
+  const Json line = Json::parse(text, nullptr, false);
+  if (line.is_discarded()) return text.starts_with(kLineBegin.substr(0, text.size()));
   try {
     Metrics metrics;
-    add_line(Json::parse(text), metrics);
+    add_line(line, metrics);
     return true;
   } catch (const Json::exception&) {
     return false;

@@ -79,6 +79,17 @@ void expect_tied(const checkpoint::ModelFiles& files, const std::string& folder,
                   folder, kHead, embedding));
 }
 
+// What was not written by a run would first be noticed when the next weights are saved.
+void expect_usable(const std::string& path, const TensorRecord& saved, bool square) {
+  std::vector<float> values(static_cast<size_t>(saved.bytes) / sizeof(float));
+  checkpoint::copy_elements(saved, values);
+  for (const float value : values) {
+    if (std::isfinite(value) && !(square && value < 0)) continue;
+    throw Error(fmt::format("{}: {}: expected finite numbers{}, got {}", path, saved.name,
+                            square ? " from 0 on" : "", value));
+  }
+}
+
 }  // namespace
 
 void write_weights(block::Model& model, const std::string& folder) {
@@ -129,17 +140,6 @@ void read_weights(block::Model& model, const std::string& folder) {
     model.set_weight(parameter, values);
   }
   model.finish_weights();
-}
-
-// What was not written by a run would first be noticed when the next weights are saved.
-void expect_usable(const std::string& path, const TensorRecord& saved, bool square) {
-  std::vector<float> values(static_cast<size_t>(saved.bytes) / sizeof(float));
-  checkpoint::copy_elements(saved, values);
-  for (const float value : values) {
-    if (std::isfinite(value) && !(square && value < 0)) continue;
-    throw Error(fmt::format("{}: {}: expected finite numbers{}, got {}", path, saved.name,
-                            square ? " from 0 on" : "", value));
-  }
 }
 
 void read_optimizer(block::Model& model, const std::string& folder) {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "coda/checkpoint/json_text.h"
+
 namespace coda::train {
 
 // Not in the namespace below: nlohmann finds it by its argument.
@@ -95,12 +97,12 @@ RunOptions parse_run_options(const std::string& json, const std::string& where) 
     const auto fields = nlohmann::json::parse(json), usual_ones = nlohmann::json(RunOptions{});
     for (const auto& [name, usual] : usual_ones.items()) {
       const auto& got = fields.at(name);
-      const bool fits = usual.is_number_integer() ? got.is_number_integer() : true;
-      if (!fits || (usual.is_number_unsigned() && !got.is_number_unsigned())) {
-        throw Error(
-            fmt::format("{}: not the options of a run: '{}': expected a whole number{}, got {}",
-                        where, name, usual.is_number_unsigned() ? " from 0 on" : "", got.dump()));
-      }
+      const bool natural = usual.is_number_unsigned();
+      if (!usual.is_number_integer()) continue;
+      if (natural ? got.is_number_unsigned() : checkpoint::integer_in(got).has_value()) continue;
+      throw Error(
+          fmt::format("{}: not the options of a run: '{}': expected a whole number{}, got {}",
+                      where, name, natural ? " from 0 on" : "", checkpoint::json_text(got)));
     }
     return fields.get<RunOptions>();
   } catch (const nlohmann::json::exception& error) {

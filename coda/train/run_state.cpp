@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coda/checkpoint/atomic.h"
+#include "coda/checkpoint/json_text.h"
 #include "coda/core/error.h"
 #include "coda/train/text_files.h"
 
@@ -27,11 +28,12 @@ RunState read_run_state(const std::string& checkpoint) {
   RunState state;
   try {
     const auto json = nlohmann::json::parse(text);
-    const auto& step = json.at("step");
-    if (!step.is_number_integer()) {
-      throw Error(fmt::format("{}: 'step': expected a whole number, got {}", path, step.dump()));
+    const auto step = checkpoint::integer_in(json.at("step"));
+    if (!step) {
+      throw Error(fmt::format("{}: 'step': expected a whole number, got {}", path,
+                              checkpoint::json_text(json.at("step"))));
     }
-    state.step = step.get<int64_t>();
+    state.step = *step;
     state.held_out_before = json.at("held_out_before").get<double>();
     state.data = json.at("data").get<uint64_t>();
     state.options = parse_run_options(json.at("options").dump(), path);

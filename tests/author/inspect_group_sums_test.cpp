@@ -8,15 +8,23 @@
 
 namespace coda::author {
 
-// One for q, two for k: no tile makes more than two.
-struct OtherSumsBySegment {
+// What Body stores of both halves of a head.
+template <class Body>
+struct OverHeads {
   Paired<Store<float>> out;
   static constexpr auto port_names = names("out");
   static constexpr int accumulators = 2;
   static constexpr bool groups = true;
   template <class Tile>
   void operator()(Tile& tile) const {
-    const auto a = tile.accumulator(0), b = tile.accumulator(1);
+    Body::store(tile, out, tile.accumulator(0), tile.accumulator(1));
+  }
+};
+
+// One for q, two for k: no tile makes more than two.
+struct OtherSumsBySegment {
+  template <class Tile, class Out, class V>
+  static void store(Tile& tile, const Out& out, const V& a, const V& b) {
     if (tile.segment() == 0) {
       tile.store(out, a * tile.group_sum(a * a + b * b), b);
     } else {
@@ -27,27 +35,28 @@ struct OtherSumsBySegment {
 
 // The graph has one node for all.
 struct ThreeEqualSums {
-  Paired<Store<float>> out;
-  static constexpr auto port_names = names("out");
-  static constexpr int accumulators = 2;
-  static constexpr bool groups = true;
-  template <class Tile>
-  void operator()(Tile& tile) const {
-    const auto a = tile.accumulator(0), b = tile.accumulator(1);
+  template <class Tile, class Out, class V>
+  static void store(Tile& tile, const Out& out, const V& a, const V& b) {
     const auto sum = [&] { return tile.group_sum(a * a + b * b); };
     tile.store(out, a * sum() + sum(), b * sum());
   }
 };
 
 struct SumOfASum {
-  Paired<Store<float>> out;
-  static constexpr auto port_names = names("out");
-  static constexpr int accumulators = 2;
-  static constexpr bool groups = true;
-  template <class Tile>
-  void operator()(Tile& tile) const {
-    const auto a = tile.accumulator(0), b = tile.accumulator(1);
+  template <class Tile, class Out, class V>
+  static void store(Tile& tile, const Out& out, const V& a, const V& b) {
     const auto sum = tile.group_sum(b * rsqrt(tile.group_sum(a * a)));
+    tile.store(out, a * sum, b * sum);
+  }
+};
+
+// What many paths of a graph lead to is looked at once.
+struct SumOfALoop {
+  template <class Tile, class Out, class V>
+  static void store(Tile& tile, const Out& out, const V& a, const V& b) {
+    V y = a;
+    for (int i = 0; i < 40; ++i) y = y * (1.5f - 0.5f * b * y * y);
+    const auto sum = tile.group_sum(y);
     tile.store(out, a * sum, b * sum);
   }
 };
@@ -66,22 +75,6 @@ struct SumOfATensor {
   }
 };
 
-// What many paths of a graph lead to is looked at once.
-struct SumOfALoop {
-  Paired<Store<float>> out;
-  static constexpr auto port_names = names("out");
-  static constexpr int accumulators = 2;
-  static constexpr bool groups = true;
-  template <class Tile>
-  void operator()(Tile& tile) const {
-    const auto a = tile.accumulator(0), b = tile.accumulator(1);
-    auto y = a;
-    for (int i = 0; i < 40; ++i) y = y * (1.5f - 0.5f * b * y * y);
-    const auto sum = tile.group_sum(y);
-    tile.store(out, a * sum, b * sum);
-  }
-};
-
 namespace {
 
 template <class P>
@@ -90,14 +83,15 @@ void inspected() {
 }
 
 TEST(InspectGroupSums, TakesWhatKernelsCanMake) {
-  inspected<OtherSumsBySegment>();
-  inspected<SumOfALoop>();
+  inspected<OverHeads<OtherSumsBySegment>>();
+  inspected<OverHeads<SumOfALoop>>();
 }
 
 TEST(InspectGroupSums, RefusesWhatTheyCannot) {
   const std::string cpu = "it runs on the CPU as it is";
-  expect_error([] { inspected<ThreeEqualSums>(); }, {"group_sum", "at most 2", "got 3", cpu});
-  expect_error([] { inspected<SumOfASum>(); }, {"group_sum", "all sums at once", cpu});
+  expect_error([] { inspected<OverHeads<ThreeEqualSums>>(); },
+               {"group_sum", "at most 2", "got 3", cpu});
+  expect_error([] { inspected<OverHeads<SumOfASum>>(); }, {"group_sum", "all sums at once", cpu});
   expect_error([] { inspected<SumOfATensor>(); }, {"group_sum", "got 'weight'", cpu});
 }
 
