@@ -95,6 +95,8 @@ def parse_arguments() -> argparse.Namespace:
     export = arguments.export
     if export and export.exists() and not (export / "config.json").is_file():
         parser.error(f"--export: expected no folder, or one with an earlier model: {export}")
+    if export and arguments.out.resolve().is_relative_to(export.resolve()):
+        parser.error(f"--export: expected a folder without --out, as it is replaced: {export}")
     return arguments
 
 

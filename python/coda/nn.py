@@ -1,6 +1,7 @@
 """Modules for models of one's own: what patched models run, with parameters named as LLaMA's.
 
 Everything but attention is a program of coda; attention is a function that the layer is given.
+Programs read the parameters of a module's parts and call none of them.
 Inputs are [..., h], in bf16, on the CPU also in fp32, or any type under torch.autocast to bf16.
 """
 
@@ -15,13 +16,33 @@ from torch import Tensor, nn
 
 from coda.layer import RECOMPUTE, attention_inputs, attention_outputs, gated_mlp
 from coda.loss import linear_cross_entropy
+from coda.patching.parts import Watch, parts_of
 
 __all__ = ["DecoderLayer", "LinearCrossEntropy", "ResidualGatedMLP", "rope_tables"]
 
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
 
 
-class ResidualGatedMLP(nn.Module):
+class FusedModule(nn.Module):
+    """Calls none of its parts: what is done to one, or put in its place, would be lost without a
+    word, and is an error."""
+
+    def _keep_parts(self) -> None:
+        """They shall stay what they are now."""
+        self._watch = Watch(parts_of(self))
+
+    # Without arguments, as dynamo takes no objects for constant ones (before torch 2.13).
+    @torch.compiler.assume_constant_result
+    def _check_parts(self) -> None:
+        reason = self._watch.unusual_part(self)  # hooks for all modules see this one as a whole
+        if reason is not None:
+            raise RuntimeError(
+                f"coda.nn.{type(self).__name__}: {reason}. It reads the parameters of its parts "
+                "and calls none of them: undo that, or make the layer of coda.layer's functions"
+            )
+
+
+class ResidualGatedMLP(FusedModule):
     """x + down_proj(f(gate_proj(n))·up_proj(n)) with n = norm(x), an RMSNorm: [..., h] of [..., h].
 
     Args:
@@ -45,21 +66,24 @@ class ResidualGatedMLP(nn.Module):
         _check_sizes(hidden_size=hidden_size, intermediate_size=intermediate_size)
         _check_choice("activation", activation, ACTIVATIONS)
         _check_choice("recompute", recompute, RECOMPUTE)
-        self.epsilon, self.activation, self.recompute = epsilon, activation, recompute
+        self.activation, self.recompute = activation, recompute
         kind = {"device": device, "dtype": dtype}
         self.norm = nn.RMSNorm(hidden_size, eps=epsilon, **kind)
         self.gate_proj = nn.Linear(hidden_size, intermediate_size, bias=False, **kind)
         self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False, **kind)
         self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False, **kind)
+        self._keep_parts()
 
     def forward(self, x: Tensor) -> Tensor:
+        self._check_parts()
+        norm: Any = self.norm
         out = gated_mlp(
             x.reshape(-1, x.shape[-1]),
-            self.norm.weight,
+            norm.weight,
             self.gate_proj.weight,
             self.up_proj.weight,
             self.down_proj.weight,
-            epsilon=self.epsilon,
+            epsilon=norm.eps,
             activation=self.activation,
             recompute=self.recompute,
         )
@@ -71,7 +95,7 @@ def causal_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(FusedModule):
     """A pre-norm decoder layer: x1 = x + attention(norm(x)), x1 + mlp(norm(x1)).
 
     Parameters have the names of transformers' Llama, Mistral, Qwen2 and Qwen3 layers.
@@ -113,8 +137,7 @@ class DecoderLayer(nn.Module):
             raise ValueError(f"coda.nn: head_dim is {d}, expected an even number: RoPE turns pairs")
         _check_choice("activation", activation, ACTIVATIONS)
         _check_choice("recompute", recompute, RECOMPUTE)
-        self.epsilon, self.activation, self.recompute = epsilon, activation, recompute
-        self.attention = attention
+        self.activation, self.recompute = activation, recompute
         kind = {"device": device, "dtype": dtype}
 
         def linear(inputs: int, outputs: int, bias: bool = False) -> nn.Linear:
@@ -142,6 +165,8 @@ class DecoderLayer(nn.Module):
                 "down_proj": linear(intermediate_size, hidden_size),
             }
         )
+        self._keep_parts()
+        self.attention = attention  # is called: no such part where it is a module
 
     def forward(
         self, x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None
@@ -151,31 +176,35 @@ class DecoderLayer(nn.Module):
         cos, sin: [rows, d/2], as rope_tables() makes them. positions: [B, T], int64, the row of
         every token; None: token t takes row t.
         """
+        self._check_parts()
         batch, tokens, width = x.shape
         if positions is None:
+            if tokens > cos.shape[0]:
+                raise ValueError(
+                    f"coda.nn.DecoderLayer: cos and sin have {cos.shape[0]} rows, expected at "
+                    f"least {tokens}, one for each token of x; or give positions"
+                )
             positions = torch.arange(tokens, device=x.device).expand(batch, tokens)
         parts: Any = self.self_attn
         mlp: Any = self.mlp
-        norms = {}
-        if "q_norm" in parts:
-            norms = {"q_norm": parts["q_norm"].weight, "k_norm": parts["k_norm"].weight}
+        norm: Any = self.input_layernorm
+        norm2: Any = self.post_attention_layernorm
         q, k, v, stream = attention_inputs(
             x.reshape(batch * tokens, width),
-            self.input_layernorm.weight,
+            norm.weight,
             parts["q_proj"].weight,
             parts["k_proj"].weight,
             parts["v_proj"].weight,
             head_dim=self.head_dim,
-            epsilon=self.epsilon,
+            epsilon=norm.eps,
             positions=positions.reshape(-1),
             cos=cos,
             sin=sin,
             q_bias=parts["q_proj"].bias,
             k_bias=parts["k_proj"].bias,
             v_bias=parts["v_proj"].bias,
-            norm_epsilon=self.epsilon,
             recompute=self.recompute,
-            **norms,
+            **_head_norms(parts),
         )
         d = self.head_dim
         heads = [z.view(batch, tokens, z.shape[1] // d, d).transpose(1, 2) for z in (q, k, v)]
@@ -184,15 +213,24 @@ class DecoderLayer(nn.Module):
             y.reshape(batch * tokens, q.shape[1]),
             stream,
             parts["o_proj"].weight,
-            self.post_attention_layernorm.weight,
+            norm2.weight,
             mlp["gate_proj"].weight,
             mlp["up_proj"].weight,
             mlp["down_proj"].weight,
-            epsilon=self.epsilon,
+            epsilon=norm2.eps,
             activation=self.activation,
             recompute=self.recompute,
         )
         return out.view(x.shape).to(x.dtype)
+
+
+def _head_norms(attention: Any) -> dict[str, Any]:
+    if "q_norm" not in attention:
+        return {}
+    q, k = attention["q_norm"], attention["k_norm"]
+    if q.eps != k.eps:
+        raise RuntimeError(f"coda.nn: eps of q_norm is {q.eps} and of k_norm {k.eps}, expected one")
+    return {"q_norm": q.weight, "k_norm": k.weight, "norm_epsilon": q.eps}
 
 
 class LinearCrossEntropy(nn.Module):

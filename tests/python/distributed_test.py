@@ -127,6 +127,12 @@ def test_layers_see_plain_tensors(trained):
     assert not calls["unusual"]
 
 
+def test_strict_looks_at_shards_when_they_are_whole(trained):
+    """And at once at everything else."""
+    refused = "layers.1 cannot run as coda programs: up_proj has a forward hook"
+    assert refused in trained[1]["refusal"]
+
+
 def test_checkpoint(trained):
     """What was saved is what is loaded, and training goes on in the same way."""
     results = trained[1]["checkpoint"]

@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,19 @@ import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import (
+    FullyShardedDataParallel,
+    MixedPrecision,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 import coda
 
@@ -38,10 +46,13 @@ SIZES = dict(hidden_size=128, intermediate_size=112, num_hidden_layers=2, num_at
 class Way:
     """How a model is spread over the processes."""
 
-    wrapper: str  # "ddp", "fsdp" or "hsdp": shards in a row of processes, copies in a column
+    # "ddp", "fsdp" or "hsdp": shards in a row of processes, copies in a column; "fsdp1": the older
+    # FSDP, or "fsdp1, flat", whose parameters the optimizer sees as one of each group.
+    wrapper: str
     bf16: bool = False  # in the layers, on a GPU always; weights and sums of gradients stay fp32
     micro_batches: int = 1  # whose gradients are added up before processes exchange them
     patch_last: bool = False  # after sharding
+    checkpointed: bool = False  # layers run again in backward, between FSDP's hooks
 
 
 WAYS = {
@@ -53,6 +64,8 @@ WAYS = {
     "fsdp, accumulated": Way("fsdp", micro_batches=2),
     "fsdp, bf16": Way("fsdp", bf16=True),
     "hsdp, bf16, accumulated": Way("hsdp", bf16=True, micro_batches=2),
+    "fsdp1": Way("fsdp1", checkpointed=True),
+    "fsdp1, flat, patched last": Way("fsdp1, flat", patch_last=True, checkpointed=True),
 }
 
 
@@ -76,11 +89,15 @@ def global_batches() -> Tensor:
 
 
 def spread(model: LlamaForCausalLM, way: Way, fused: bool) -> nn.Module:
+    if way.checkpointed:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     if fused and not way.patch_last:
         coda.patch(model, strict=True)
     wrapped: nn.Module = model
     if way.wrapper == "ddp":
         wrapped = DistributedDataParallel(model)
+    elif way.wrapper.startswith("fsdp1"):
+        wrapped = spread_by_fsdp1(model, way)
     else:
         policy = MixedPrecisionPolicy()
         if in_bf16(way):
@@ -95,8 +112,19 @@ def spread(model: LlamaForCausalLM, way: Way, fused: bool) -> nn.Module:
             fully_shard(layer, mesh=mesh, mp_policy=policy)
         fully_shard(model, mesh=mesh, mp_policy=policy)  # tied embedding and head, final norm
     if fused and way.patch_last:
-        coda.patch(wrapped)
+        coda.patch(wrapped, strict=True)
     return wrapped
+
+
+def spread_by_fsdp1(model: LlamaForCausalLM, way: Way) -> nn.Module:
+    policy = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    return FullyShardedDataParallel(
+        model,
+        auto_wrap_policy=ModuleWrapPolicy({LlamaDecoderLayer}),
+        mixed_precision=policy if in_bf16(way) else None,
+        use_orig_params=way.wrapper == "fsdp1",
+        device_id=device(),
+    )
 
 
 @contextlib.contextmanager
@@ -105,6 +133,8 @@ def exchange(model: nn.Module, wanted: bool):
     if isinstance(model, DistributedDataParallel):
         with contextlib.nullcontext() if wanted else model.no_sync():
             yield
+    elif isinstance(model, FullyShardedDataParallel):
+        yield
     else:
         model.set_requires_gradient_sync(wanted)
         yield
@@ -123,7 +153,9 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Tensor, way:
         losses.append(loss.detach())
     loss = torch.stack(losses).sum()
     dist.all_reduce(loss)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+    own = isinstance(model, FullyShardedDataParallel)  # it alone knows of the other shards
+    clip = model.clip_grad_norm_ if own else partial(nn.utils.clip_grad_norm_, model.parameters())
+    norm = clip(CLIP)
     optimizer.step()
     optimizer.zero_grad()
     return full(loss / dist.get_world_size()), full(norm)
@@ -136,7 +168,14 @@ def full(tensor: Tensor) -> Tensor:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    return {name.removeprefix("module."): full(value) for name, value in model.named_parameters()}
+    whole: Any = contextlib.nullcontext()
+    if isinstance(model, FullyShardedDataParallel):
+        whole = FullyShardedDataParallel.summon_full_params(model, writeback=False)
+    with whole:
+        named = {name: full(value) for name, value in model.named_parameters()}
+    for wrapper in ("module.", "_fsdp_wrapped_module."):
+        named = {name.replace(wrapper, ""): value for name, value in named.items()}
+    return named
 
 
 def train(way: Way, fused: bool) -> tuple[nn.Module, torch.optim.Optimizer, dict[str, Any]]:
@@ -198,6 +237,17 @@ def count_calls() -> CodaCalls:
     return calls
 
 
+def refusal() -> str:
+    """Of a sharded model with a hook, whose weights alone are no reason before it runs."""
+    model = spread(make_model().to(device()), WAYS["fsdp"], fused=False)
+    model.model.layers[1].mlp.up_proj.register_forward_hook(lambda *_: None)
+    try:
+        coda.patch(model, strict=True)
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
 def start(kind: str, rank: int, processes: int, folder: Path) -> None:
     torch.set_num_threads(1)
     place = dict(init_method=f"file://{folder}/store", rank=rank, world_size=processes)
@@ -216,6 +266,7 @@ def main() -> None:
     for name, way in WAYS.items():
         results[name] = dict(stock=train(way, fused=False)[2], fused=train(way, fused=True)[2])
     results["checkpoint"] = save_and_load(folder / "checkpoint")
+    results["refusal"] = refusal()
     calls = count_calls()
     results["calls"] = dict(names=calls.names, unusual=calls.unusual)
     if rank == 0:

@@ -137,13 +137,29 @@ BAD = {
 }
 
 
+def parse(example, monkeypatch, **changed):
+    options = {"model": "tiny", "data": str(EXAMPLE), "out": "runs/none"} | changed
+    given = [f"--{key}={text}" for key, text in options.items()]
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *given])
+    return example.parse_arguments()
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_train_fsdp_says_what_is_wrong(name, example, monkeypatch, capsys):
     value, message = BAD[name]
-    options = {"model": "tiny", "data": str(EXAMPLE), "out": "runs/none"} | {name: value}
-    given = [f"--{key}={text}" for key, text in options.items()]
-    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *given])
     with pytest.raises(SystemExit):
-        example.parse_arguments()
+        parse(example, monkeypatch, **{name: value})
     said = capsys.readouterr().err
     assert f"--{name}: " in said and message in said and value in said
+
+
+def test_train_fsdp_does_not_replace_its_checkpoints(example, monkeypatch, capsys, tmp_path):
+    """By the exported model, whatever the two folders are called; beside or inside is fine."""
+    (tmp_path / "linked").symlink_to(tmp_path / "mine")
+    out = tmp_path / "mine" / "run"
+    for export in (out, out.parent, out / ".." / "run", tmp_path / "linked"):
+        with pytest.raises(SystemExit):
+            parse(example, monkeypatch, out=out, export=export)
+        assert "--export: expected a folder without --out" in capsys.readouterr().err
+    for export in (out / "model", out.parent / "model", tmp_path / "mine" / "ru"):
+        assert parse(example, monkeypatch, out=out, export=export).export == export

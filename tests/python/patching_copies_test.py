@@ -2,9 +2,11 @@
 
 import copy
 import io
+import pickle
 import subprocess
 import sys
 import warnings
+from types import FunctionType, MethodType
 
 import pytest
 import torch
@@ -78,6 +80,69 @@ def test_a_pickled_model_is_stock():
     file.seek(0)
     again = torch.load(file, weights_only=False)  # with what unpatch() took away
     assert same(trained(coda.patch(again), inputs), want)
+
+
+def bind(function, module):
+    return MethodType(function, module)
+
+
+class ByValue(pickle.Pickler):
+    """As cloudpickle and dill, which write a function that is not where its name says as it is."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.functions: list[FunctionType] = []
+
+    def reducer_override(self, thing):
+        bound = isinstance(thing, MethodType)
+        return (bind, (thing.__func__, thing.__self__)) if bound else NotImplemented
+
+    def persistent_id(self, thing):
+        if not isinstance(thing, FunctionType) or thing.__module__ == thing.__globals__["__name__"]:
+            return None
+        self.functions.append(thing)
+        return len(self.functions) - 1
+
+
+def pickled_by_value(model):
+    """Gives a function that loads it."""
+    file = io.BytesIO()
+    pickler = ByValue(file)
+    pickler.dump(model)
+
+    class Loading(pickle.Unpickler):
+        def persistent_load(self, index):
+            f = pickler.functions[index]
+            home = dict(f.__globals__)
+            return FunctionType(f.__code__, home, f.__name__, f.__defaults__, f.__closure__)
+
+    assert pickler.functions
+    return lambda: Loading(io.BytesIO(file.getvalue())).load()
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_a_model_that_is_pickled_by_value_is_stock(family):
+    inputs, stock = batch(), trained(tiny(family), batch())
+    model = coda.patch(tiny(family))
+    want = trained(model, inputs)
+    load = pickled_by_value(model)
+    with Calls() as calls:
+        again = load()
+        assert same(trained(again, inputs), stock)
+        assert same(trained(copy.deepcopy(again), inputs), stock)
+        assert same(trained(coda.unpatch(again), inputs), stock)
+    assert not calls.names and not any("forward" in vars(module) for module in again.modules())
+    assert same(trained(coda.patch(load(), strict=True), inputs), want)
+
+
+def test_somebody_elses_forward_in_a_pickled_model():
+    """It is still theirs to take away."""
+    model = pickled_by_value(coda.patch(tiny("llama")))()
+    layer = model.model.layers[0]
+    layer.forward = MethodType(lambda self, *args, **options: None, layer)
+    for function in (coda.patch, coda.unpatch):
+        with pytest.raises(RuntimeError, match="the forward of .*ayer.* was replaced by .*lambda"):
+            function(model)
 
 
 def test_a_pickled_model_needs_no_coda(tmp_path):

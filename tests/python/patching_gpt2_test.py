@@ -1,13 +1,15 @@
 """What is GPT-2's own among patched models: dropout, attention weights, an encoder, a vocabulary of
 50257, streams far from zero."""
 
+import copy
+
 import pytest
 import torch
 from error_rule import check_errors
 from operator_calls import Calls
 from patching_families_test import check_family
 from patching_stock_test import check_first_layer_runs_stock, in_use, lora
-from tiny_models import batch, exact, fused_layers, tiny, trained
+from tiny_models import batch, exact, fused_layers, gradients, tiny, trained
 
 import coda
 
@@ -45,12 +47,47 @@ def test_the_dropout_modules_decide(name):
     assert fused_layers("gpt2", calls.names) == 2
 
 
-def test_attention_weights_of_gpt2():
-    model = coda.patch(tiny("gpt2", attn_implementation="eager"))
-    model(**batch())
-    with pytest.warns(UserWarning, match="attention weights are asked for"):
-        outputs = model(**batch(), output_attentions=True)
-    assert len(outputs.attentions) == 2 and outputs.attentions[0].shape == (2, 4, 65, 65)
+def recorded(model, **options):
+    """A step that asks for attention weights, which the loss takes too: results, and the weights
+    by layer."""
+    outputs = model(**batch(), output_attentions=True, use_cache=False)
+    loss = outputs.loss + sum(weights.square().mean() for weights in outputs.attentions)
+    names = [f"weights {i}" for i in range(len(outputs.attentions))]
+    recorded = dict(zip(names, (weights.detach() for weights in outputs.attentions)))
+    return {**gradients(model, loss), **recorded}
+
+
+@pytest.mark.parametrize("checkpointed", [None, False, True], ids=["", "new", "reentrant"])
+def test_attention_weights_of_gpt2(checkpointed):
+    """Blocks run fused. A checkpoint's second pass is not told that weights are asked for."""
+    model = tiny("gpt2", attn_implementation="eager")
+    if checkpointed is not None:
+        model.gradient_checkpointing_enable({"use_reentrant": checkpointed})
+    want = recorded(copy.deepcopy(model))
+    assert want["weights 1"].shape == (2, 4, 65, 65)
+    coda.patch(model, strict=True)
+    ordinary = trained(model, batch(), use_cache=False)
+    with Calls() as calls:
+        got = recorded(model)
+    passes = 2 if checkpointed is None else 4
+    assert fused_layers("gpt2", calls.names) == passes and got.keys() == want.keys()
+    for name in want:
+        torch.testing.assert_close(got[name], want[name], rtol=1e-4, atol=1e-5)
+    again = trained(model, batch(), use_cache=False)  # the recorders that are left are idle
+    assert all(torch.equal(again[name], ordinary[name]) for name in ordinary)
+
+
+def test_attention_weights_between_a_pass_and_its_backward():
+    """Recorders come with the first call that asks, and stay."""
+    model = tiny("gpt2", attn_implementation="eager")
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    want = trained(model, batch())
+    coda.patch(model, strict=True)
+    loss = model(**batch()).loss
+    model(**batch(), output_attentions=True)
+    got = gradients(model, loss)
+    for name in want:
+        torch.testing.assert_close(got[name], want[name], rtol=1e-4, atol=1e-5)
 
 
 GPT2_CHANGES = {

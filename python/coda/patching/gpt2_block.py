@@ -16,13 +16,14 @@ from coda.patching.boundary import hand_on, next_norm_weight, take
 from coda.patching.conditions import Options, Patched, unfit_for_gpu, unusable_call
 from coda.patching.families import (
     ACTIVATIONS,
+    activation_class,
     arguments_of,
     check_forward,
     defaults_of,
     find_attention,
     has_layers,
 )
-from coda.patching.parts import RECORDERS, Function, Part, Watch
+from coda.patching.parts import Function, Part, Watch
 
 MODULE = "transformers.models.gpt2.modeling_gpt2"
 NORMS = ("ln_1", "ln_2")
@@ -66,8 +67,6 @@ class Gpt2:
 
 def patched_layer(name: str, block: Any, family: Gpt2, options: Options) -> PatchedBlock:
     """What patch() leaves beside a block. ValueError: one that coda does not cover."""
-    from transformers.activations import ACT2FN
-
     where = f"coda.patch: {type(block).__name__} {name}"
     if "output_attentions" in family.layer_arguments:
         raise RuntimeError(f"{where}: expected the GPT-2 of transformers 5 or newer")
@@ -76,8 +75,9 @@ def patched_layer(name: str, block: Any, family: Gpt2, options: Options) -> Patc
         raise ValueError(
             f"{where}: config.activation_function is {kind!r}; coda covers {', '.join(ACTIVATIONS)}"
         )
-    watch = Watch(family.parts(type(ACT2FN[kind])), family.functions)
-    return PatchedBlock(block, name, watch, options, family, ACTIVATIONS[kind])
+    activation = ACTIVATIONS[kind]
+    watch = Watch(family.parts(activation_class(activation, block, "act")), family.functions)
+    return PatchedBlock(block, name, watch, options, family, activation)
 
 
 def make_forward(family: Gpt2) -> Callable[..., Any]:
@@ -87,9 +87,10 @@ def make_forward(family: Gpt2) -> Callable[..., Any]:
     @functools.wraps(family.layer.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = defaults | dict(zip(names, args)) | kwargs
-        if not _fits(self, self._coda_patch, arguments):
+        patched: PatchedBlock | None = self._coda_patch  # None: Patched
+        if patched is None or not _fits(self, patched, arguments):
             return type(self).forward(self, *args, **kwargs)
-        return _forward(self, self._coda_patch, arguments)
+        return _forward(self, patched, arguments)
 
     return forward
 
@@ -114,8 +115,8 @@ class PatchedBlock(Patched):
     family: Gpt2
     activation: str  # of linear_activation
 
-    def unusual(self) -> str | None:
-        reason = super().unusual()
+    def unusual(self, sharded: bool = False) -> str | None:
+        reason = super().unusual(sharded)
         if reason is not None:
             return reason
         block = self.module
@@ -123,7 +124,9 @@ class PatchedBlock(Patched):
             if getattr(block, name).bias is None:
                 return f"{name} has no bias"
         weight = block.mlp.c_fc.weight
-        return unfit_for_gpu(weight, *weight.shape) if weight.is_cuda else None
+        if sharded or not weight.is_cuda:
+            return None
+        return unfit_for_gpu(weight, *weight.shape)
 
 
 def _fits(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> bool:
@@ -154,16 +157,7 @@ def _unusual_call(block: Any, arguments: dict[str, Any]) -> str | None:
         return "config.reorder_and_upcast_attn is True"
     if torch.compiler.is_exporting() and torch.is_grad_enabled():
         return "torch.export records it without its gradients: export it under torch.no_grad()"
-    if _attention_weights_wanted():
-        return "attention weights are asked for"
     return None
-
-
-def _attention_weights_wanted() -> bool:
-    """Whether a call records them: by hooks of the attention, which a fused block does not call."""
-    recorders: Any = sys.modules.get(RECORDERS)
-    collected = None if recorders is None else recorders._active_collector.get()
-    return collected is not None and "attentions" in collected
 
 
 def _forward(block: Any, patched: PatchedBlock, arguments: dict[str, Any]) -> Tensor:
@@ -221,7 +215,7 @@ def _attend(family: Gpt2, attention: Any, qkv: Tensor, arguments: dict[str, Any]
         for name, argument in arguments.items()
         if name not in family.attention_arguments
     }
-    y, _ = attend(
+    y, weights = attend(
         attention,
         query,
         key,
@@ -232,4 +226,8 @@ def _attend(family: Gpt2, attention: Any, qkv: Tensor, arguments: dict[str, Any]
         use_cache=arguments.get("use_cache", False),
         **others,
     )
+    # A block that runs fused has no hooks here but transformers' recorders. Whether attention
+    # weights are asked for they alone know, and a checkpoint's second pass must not depend on it.
+    for recorder in attention._forward_hooks.values():
+        recorder(attention, (), (y, weights))
     return y
