@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "coda/core/error.h"
 #include "coda/plan/choose.h"
+#if defined(CODA_HAS_SIMULATOR)
+#include "coda/catalogue/simulated.h"
+#endif
 
 namespace coda::tools {
 namespace {
@@ -24,7 +28,18 @@ Problem problem_of(const trace::TrafficShape& shape, const ProgramView& program)
   return problem;
 }
 
-// Those compiled for the operand, its heads and what is given; without any, every tile.
+// Of the manifest, of which a build may have compiled some alone for the GPU; of an author's program
+// those that it would have.
+std::span<const plan::KernelEntry> manifest_of(const catalogue::Variant& variant) {
+#if defined(CODA_HAS_SIMULATOR)
+  const catalogue::SimulatedProgram* simulated = catalogue::find_simulated(variant);
+  if (simulated != nullptr) return simulated->kernels();
+#endif
+  if (variant.cuda_kernels == nullptr) return {};
+  return variant.cuda_kernels();
+}
+
+// Those for the operand, its heads and what is given; without any, every tile.
 std::vector<plan::KernelEntry> candidates(std::span<const plan::KernelEntry> kernels,
                                           const ProgramView& program, const Problem& problem) {
   std::vector<plan::KernelEntry> result;
@@ -123,17 +138,8 @@ Explanation explain(const catalogue::Variant& variant, const trace::Instance& in
         fmt::format("{} is no GEMM program: there is no graph of it", variant.program.name));
   }
   std::vector<plan::KernelEntry> kernels;
-#if defined(CODA_ALL_KERNELS)
-  constexpr bool kAll = true;
-#else
-  constexpr bool kAll = false;  // a build may have one of each program, to see that it compiles
-#endif
-  if (variant.cuda_kernels != nullptr) {
-    for (const plan::KernelEntry& kernel : variant.cuda_kernels()) {
-      const bool planned = kernel.launch == nullptr;  // of an author's program, which has them all
-      if (kernel.operand == variant.operand && (kAll || planned)) kernels.push_back(kernel);
-    }
-  }
+  std::ranges::copy_if(manifest_of(variant), std::back_inserter(kernels),
+                       [&](const auto& kernel) { return kernel.operand == variant.operand; });
   return explain(variant.trace(instance), kernels, shape, gpu, regime);
 }
 

@@ -37,8 +37,9 @@ std::string costs_text(const Explanation& e, const Gpu& gpu, plan::Regime regime
       bytes_text(t.fused_bytes), bytes_text(t.compiled_bytes), bytes_text(t.eager_bytes),
       t.eager_passes);
   add("roofline on {}: {:.1f} us\n", gpu.device.name, e.roofline_seconds * 1e6);
-  const std::string shared = e.shared_bytes > 0 ? bytes_text(e.shared_bytes) + " of shared memory"
-                                                : "shared memory known to builds with CUDA";
+  const std::string shared = e.shared_bytes > 0
+                                 ? bytes_text(e.shared_bytes) + " of shared memory"
+                                 : "no kernel of the library (the fastest of all tiles)";
   add("tile: {}; {} threads, {} registers where they multiply, {}; {:.1f} bytes from L2 per "
       "tensor clock\n",
       e.tile, e.threads, e.registers, shared, e.l2_bytes_per_tensor_clock);

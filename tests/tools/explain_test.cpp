@@ -5,11 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "coda/catalogue/simulated.h"
 #include "coda/trace/derive.h"
 #include "coda/trace/print_cpp.h"
 
@@ -100,6 +102,22 @@ TEST(Explain, TakesEveryGemmProgram) {
         EXPECT_NE(std::string(error.what()).find("two meanings"), std::string::npos);
       }
     }
+  }
+}
+
+// Not of all there are: partials of 128 columns do not fit tiles of 192, which would be faster here.
+TEST(Explain, ChoosesAmongTheOperationsKernels) {
+  for (const char* name : {"linear_cross_entropy", "linear_swiglu"}) {
+    const catalogue::Variant& variant =
+        catalogue::find_variant(catalogue::find_operation(name), "bf16");
+    const Explanation e =
+        explain(variant, usual_instance(variant.program, {}, {}), {16384, 32768, 8192, 128, 2},
+                find_gpu("h200"), plan::Regime::kZeros);
+    const auto kernels = catalogue::find_simulated(variant)->kernels();
+    EXPECT_TRUE(
+        std::ranges::any_of(kernels, [&](const auto& kernel) { return kernel.config == e.config; }))
+        << name << ": " << e.tile;
+    EXPECT_GT(e.shared_bytes, 0) << name;
   }
 }
 
