@@ -2,7 +2,7 @@
 
 #include "coda/attention/arithmetic.h"
 #include "coda/core/error.h"
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 
 namespace coda::attention {
 namespace {
@@ -26,13 +26,8 @@ Arithmetic arithmetic_for(cpu::Isa isa, DType type) {
 }
 
 CpuAttention::CpuAttention(const cpu::Options& options)
-    : threads_(row::thread_count("attention", options.threads)),
-      isa_(options.isa ? *options.isa : cpu::default_isa()) {
-  if (!cpu::has_isa(isa_)) {
-    fail_argument("attention", "isa", "an instruction set that is available here",
-                  cpu::isa_name(isa_));
-  }
-}
+    : threads_(cpu::thread_count("attention", options.threads)),
+      isa_(cpu::chosen_isa("attention", options)) {}
 
 int64_t CpuAttention::workspace_bytes(const Shape& shape, DType type) const {
   validate(shape);
@@ -57,6 +52,6 @@ void CpuAttention::backward(const Shape& shape, const Backward& tensors, void* w
   run_backward(arithmetic_for(isa_, tensors.q.dtype), shape, tensors, threads_now(), workspace);
 }
 
-int CpuAttention::threads_now() const { return row::thread_count("attention", threads_); }
+int CpuAttention::threads_now() const { return cpu::thread_count("attention", threads_); }
 
 }  // namespace coda::attention

@@ -45,11 +45,7 @@ void TracedProgram::run_cpu(const catalogue::Call& call, const cpu::Options& opt
   const Problem problem = validate(bound.view(), call.a, call.b);
   const bool nothing = view().ports.empty();  // derived, and no output depends on what was asked
   if (nothing || problem.M() == 0 || problem.N() == 0) return;
-  const cpu::Isa isa = options.isa.value_or(cpu::default_isa());
-  if (!cpu::has_isa(isa)) {
-    fail_argument(view().name, "isa", "an instruction set that is available here",
-                  cpu::isa_name(isa));
-  }
+  const cpu::Isa isa = cpu::chosen_isa(view().name.c_str(), options);
   const HostEpilogue compiled = epilogue(isa);
   cpu::ProgramRun run;
   run.program = bound.data();

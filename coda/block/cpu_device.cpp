@@ -100,10 +100,7 @@ class CpuDevice final : public Device {
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device(int threads) {
-  if (threads < 0 || threads > cpu::kMaxThreads) {
-    fail_argument("cpu", "threads", "0 (all) to " + std::to_string(cpu::kMaxThreads),
-                  std::to_string(threads));
-  }
+  cpu::thread_count("cpu", threads);
   return std::make_unique<CpuDevice>(threads);
 }
 

@@ -24,7 +24,9 @@ struct CpuExecutor {
   }
   // Where tensors are, nothing tells the host. What the first GEMM would say comes before row
   // operations have written.
-  void check_tensors(const ProgramView&) const { cpu::chosen_isa(options); }
+  void check_tensors(const ProgramView& program) const {
+    cpu::chosen_isa(program.name.c_str(), options);
+  }
   static void check_targets(const int64_t* target, int64_t rows, int64_t vocabulary,
                             int64_t ignore_index) {
     row::check_targets(target, rows, vocabulary, ignore_index);

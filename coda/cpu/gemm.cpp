@@ -232,15 +232,15 @@ const Kernels& kernels_for([[maybe_unused]] Isa isa, DType type) {
   return widening_kernels<Isa::kPortable>(type);
 }
 
-Isa chosen_isa(const Options& options) {
-  const Isa isa = options.isa.value_or(default_isa());
+Isa chosen_isa(const char* operation, const Options& options) {
+  const Isa isa = options.isa ? *options.isa : default_isa();  // which CODA_ISA may spoil
   if (has_isa(isa)) return isa;
-  fail_argument("cpu::run", "isa", "an instruction set that is available here", isa_name(isa));
+  fail_argument(operation, "isa", "an instruction set that is available here", isa_name(isa));
 }
 
 void execute(const Problem& problem, const OperandView& a, const OperandView& b,
              const ProgramRun& program, const Options& options) {
-  const Isa isa = chosen_isa(options);
+  const Isa isa = chosen_isa("cpu::run", options);
   const int threads = thread_count("cpu::run", options.threads);
   if (problem.M() == 0 || problem.N() == 0) return;
   const Kernels& kernels = kernels_for(isa, a.part[0][0].dtype);

@@ -14,8 +14,8 @@ struct Options {
   std::optional<Isa> isa = {};  // default_isa() if left out
 };
 
-// Throws coda::Error where it is not available here.
-Isa chosen_isa(const Options& options);
+// Throws coda::Error naming the operation where it is not available here.
+Isa chosen_isa(const char* operation, const Options& options);
 
 // The type-independent half of run(): the problem has been validated.
 void execute(const Problem& problem, const OperandView& a, const OperandView& b,

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "coda/core/error.h"
-#include "coda/program/overlap.h"
 
 namespace coda::plan {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/widest.h"
 
 namespace coda::row {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/wide_sum.h"
 
 namespace coda::row {
@@ -29,7 +29,7 @@ namespace coda::cpu {
 
 void clip_factor(const row::ClipFactorArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count("clip_factor", asked_threads);
+  const int threads = cpu::thread_count("clip_factor", asked_threads);
   constexpr int64_t kChunk = 8192;
   const int64_t count = arguments.squares.columns, chunks = (count + kChunk - 1) / kChunk;
   const float* const squares = row::data_of<const float>(arguments.squares);

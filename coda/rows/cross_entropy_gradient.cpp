@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "coda/cpu/run.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/thread_room.h"
-#include "coda/rows/threads.h"
 
 namespace coda::row {
 namespace {
@@ -68,7 +68,7 @@ namespace coda::cpu {
 template <class T>
 void cross_entropy_gradient(const row::CrossEntropyGradientArguments<T>& a,
                             const Options& options) {
-  const int threads = row::thread_count("linear_cross_entropy_backward", options.threads);
+  const int threads = cpu::thread_count("linear_cross_entropy_backward", options.threads);
   const int64_t V = a.logits.columns;
   const row::ThreadRoom room(threads, a.soft_cap > 0 ? 2 * V : V);
 #pragma omp parallel for schedule(static) num_threads(threads)

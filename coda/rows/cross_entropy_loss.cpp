@@ -3,8 +3,8 @@
 #include <string>
 
 #include "coda/cpu/run.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/cross_entropy_row.h"
-#include "coda/rows/threads.h"
 
 namespace coda::row {
 
@@ -26,7 +26,7 @@ void cross_entropy_loss(const row::CrossEntropyLossArguments& a, const Options& 
   using Sums = CrossEntropySums;
   const int64_t M = a.sums.columns;
   row::check_targets(a.target, M, a.vocabulary, a.ignore_index);
-  const int threads = row::thread_count("linear_cross_entropy", options.threads);
+  const int threads = cpu::thread_count("linear_cross_entropy", options.threads);
   constexpr int64_t kRows = 64;  // lines of partials are far apart: many rows of each
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t first = 0; first < M; first += kRows) {

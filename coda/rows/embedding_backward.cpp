@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/tokens.h"
 
 namespace coda::row {
@@ -78,7 +78,7 @@ namespace coda::cpu {
 
 void embedding_backward(const row::EmbeddingBackwardArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   row::Occurrences occurrences;
   row::with_integer(arguments.tokens.dtype, [&]<class Token>() {
     row::check_tokens<Token>(row::kName, arguments.tokens, arguments.out.rows);

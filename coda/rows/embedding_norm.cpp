@@ -1,7 +1,7 @@
 #include "coda/rows/embedding_norm.h"
 
+#include "coda/cpu/threads.h"
 #include "coda/rows/norm_row.h"
-#include "coda/rows/threads.h"
 #include "coda/rows/tokens.h"
 
 namespace coda::row {
@@ -47,7 +47,7 @@ namespace coda::cpu {
 
 void embedding_norm(const row::EmbeddingNormArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   row::with_stream(arguments.table.dtype, arguments.out.dtype, [&]<class T, class Out>() {
     row::with_integer(arguments.tokens.dtype,
                       [&]<class Token>() { row::gather<T, Out, Token>(arguments, threads); });

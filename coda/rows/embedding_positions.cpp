@@ -1,6 +1,6 @@
 #include "coda/rows/embedding_positions.h"
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/tokens.h"
 
 namespace coda::row {
@@ -45,7 +45,7 @@ namespace coda::cpu {
 
 void embedding_positions(const row::EmbeddingPositionsArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   row::with_stream(arguments.table.dtype, arguments.out.dtype, [&]<class T, class Out>() {
     row::with_integer(arguments.tokens.dtype,
                       [&]<class Token>() { row::gather<T, Out, Token>(arguments, threads); });

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 
 namespace coda::row {
 
@@ -20,7 +20,7 @@ namespace coda::cpu {
 
 void finish_columns(const row::FinishColumnsArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count("finish_columns", asked_threads);
+  const int threads = cpu::thread_count("finish_columns", asked_threads);
   const TensorView &partials = arguments.partials, &out = arguments.out;
   constexpr int64_t kColumns = 256;  // of a thread at a time: their sums stay in cache
   row::with_element(out.dtype, [&]<class T>() {

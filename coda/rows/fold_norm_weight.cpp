@@ -1,6 +1,6 @@
 #include "coda/rows/fold_norm_weight.h"
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/widest.h"
 
 namespace coda::row {
@@ -31,7 +31,7 @@ namespace coda::cpu {
 
 void fold_norm_weight(const row::FoldNormWeightArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count("fold_norm_weight", asked_threads);
+  const int threads = cpu::thread_count("fold_norm_weight", asked_threads);
   // No structured binding: OpenMP regions of clang do not capture one.
   const TensorView& weight = arguments.weight;
   const TensorView& gamma = arguments.gamma;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "coda/cpu/threads.h"
 #include "coda/rows/moments_row.h"
 #include "coda/rows/thread_room.h"
-#include "coda/rows/threads.h"
 
 namespace coda::row {
 namespace {
@@ -105,7 +105,7 @@ namespace coda::cpu {
 
 void layer_norm_backward(const row::LayerNormBackwardArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   row::with_stream(arguments.dy.dtype, arguments.x.dtype,
                    [&]<class T, class Stream>() { row::run<T, Stream>(arguments, threads); });
 }

@@ -1,8 +1,8 @@
 #include "coda/rows/layer_norm_inputs.h"
 
+#include "coda/cpu/threads.h"
 #include "coda/rows/moments_row.h"
 #include "coda/rows/thread_room.h"
-#include "coda/rows/threads.h"
 
 namespace coda::row {
 namespace {
@@ -46,7 +46,7 @@ namespace coda::cpu {
 
 void layer_norm_inputs(const row::LayerNormInputsArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   row::with_norm_weight(arguments.x.dtype, arguments.gamma.dtype,
                         [&]<class X, class T>() { row::read_rows<X, T>(arguments, threads); });
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "coda/cpu/threads.h"
 #include "coda/rows/lane_sum.h"
-#include "coda/rows/threads.h"
 
 namespace coda::row {
 namespace {
@@ -66,7 +66,7 @@ namespace coda::cpu {
 
 void layer_norm_sums(const row::LayerNormSumsArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   const int64_t parts = row::parts_of(arguments.z.rows);
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t part = 0; part < parts; ++part) {

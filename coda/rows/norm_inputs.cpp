@@ -1,7 +1,7 @@
 #include "coda/rows/norm_inputs.h"
 
+#include "coda/cpu/threads.h"
 #include "coda/rows/norm_row.h"
-#include "coda/rows/threads.h"
 
 namespace coda::row {
 namespace {
@@ -39,7 +39,7 @@ namespace coda::cpu {
 
 void norm_inputs(const row::NormInputsArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count(row::kName, asked_threads);
+  const int threads = cpu::thread_count(row::kName, asked_threads);
   const DType x = arguments.x.dtype, gamma = arguments.gamma ? arguments.gamma->dtype : x;
   row::with_norm_weight(x, gamma,
                         [&]<class X, class T>() { row::read_rows<X, T>(arguments, threads); });

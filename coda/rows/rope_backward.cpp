@@ -5,9 +5,10 @@
 #include <string>
 
 #include "coda/core/error.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/lane_sum.h"
 #include "coda/rows/thread_room.h"
-#include "coda/rows/threads.h"
+#include "coda/rows/tokens.h"
 #include "coda/rows/widest.h"
 
 namespace coda::row {
@@ -107,18 +108,6 @@ class Segment {
   bool rotated_;
 };
 
-template <class Position>
-void check_positions(const RopeBackwardArguments& a) {
-  if (!a.cosines) return;
-  const Position* const positions = data_of<const Position>(a.positions);
-  for (int64_t m = 0; m < a.positions.columns; ++m) {
-    if (positions[m] >= 0 && positions[m] < a.cosines->rows) continue;
-    fail_argument("rope_backward", "positions",
-                  "positions below the tables' " + std::to_string(a.cosines->rows) + " rows",
-                  std::to_string(positions[m]) + " at " + std::to_string(m));
-  }
-}
-
 // In fp64: a row's angles are used by all of its heads.
 template <class Position>
 void fill_rotation(const RopeBackwardArguments& a, int64_t m, float* cosines, float* sines) {
@@ -155,7 +144,9 @@ float finish_rstd(const RopeBackwardArguments& a, int64_t m) {
 
 template <class T, class Position>
 void run(const RopeBackwardArguments& a, int threads) {
-  check_positions<Position>(a);
+  if (a.cosines) {
+    check_tokens<Position>("rope_backward", a.positions, a.cosines->rows, "positions");
+  }
   const Segment<T> segments[] = {{a.q, a, true}, {a.k, a, true}, {a.v, a, false}};
   const int64_t M = a.q.dy.rows, half = a.head_dim / 2;
   const ThreadRoom room(threads, 4 * half);
@@ -184,7 +175,7 @@ namespace coda::cpu {
 
 void rope_backward(const row::RopeBackwardArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count("rope_backward", asked_threads);
+  const int threads = cpu::thread_count("rope_backward", asked_threads);
   row::with_integer(arguments.positions.dtype, [&]<class Position>() {
     if (arguments.q.dy.dtype == DType::kBf16) {
       row::run<bf16, Position>(arguments, threads);

@@ -1,6 +1,6 @@
 #include "coda/rows/scale_gradient.h"
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/widest.h"
 
 namespace coda::row {
@@ -33,7 +33,7 @@ namespace coda::cpu {
 
 void scale_gradient(const row::ScaleGradientArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count("scale_gradient", asked_threads);
+  const int threads = cpu::thread_count("scale_gradient", asked_threads);
   const TensorView& gradient = arguments.gradient;
   const TensorView& out = arguments.out;
   const float factor = *row::data_of<const float>(arguments.factor);

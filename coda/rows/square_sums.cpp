@@ -1,6 +1,6 @@
 #include "coda/rows/square_sums.h"
 
-#include "coda/rows/threads.h"
+#include "coda/cpu/threads.h"
 #include "coda/rows/wide_sum.h"
 
 namespace coda::row {
@@ -19,7 +19,7 @@ namespace coda::cpu {
 
 void square_sums(const row::SquareSumsArguments& arguments, int asked_threads) {
   row::validate(arguments);
-  const int threads = row::thread_count("square_sums", asked_threads);
+  const int threads = cpu::thread_count("square_sums", asked_threads);
   const TensorView& x = arguments.x;
   float* const sums = row::data_of<float>(arguments.sums);
 #pragma omp parallel for schedule(static) num_threads(threads)

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "coda/catalogue/operation.h"
 #include "tests/cpu/bad_input.h"
+#include "tests/program/expect_error.h"
 
 namespace coda::cpu {
 namespace {
@@ -111,6 +113,26 @@ TEST(LinearRope, ReadsNoRowThatTheTableLacks) {
       EXPECT_FALSE(std::isnan(rope.v.value(m, n)));
     }
   }
+}
+
+// By its name, where nobody may look for NaNs.
+TEST(LinearRope, RefusesPositionsThatTheTableLacks) {
+  Rope rope;
+  rope.use_tables();
+  const std::vector<Argument> arguments = {
+      {"positions", {erase(rope.program.positions.view[0])}},
+      {"cos_sin", {erase(rope.program.cos_sin.view[0]), erase(rope.program.cos_sin.view[1])}},
+      {"out",
+       {erase(rope.program.out.view[0]), erase(rope.program.out.view[1]),
+        erase(rope.program.out.view[2])}}};
+  const catalogue::Variant& variant =
+      catalogue::find_variant(catalogue::find_operation("linear_rope"), "fp32");
+  const auto run = [&] { variant.run_cpu({rope.a_view, rope.b_view, arguments}, {.threads = 1}); };
+  expect_error(run, {"linear_rope: argument 'positions'", "from 0 to 3", "4 at 4"});
+  EXPECT_TRUE(rope.outputs_untouched());
+  rope.positions.fill([](int64_t, int64_t i) { return double(i % 4); });
+  run();
+  EXPECT_FALSE(rope.outputs_untouched());
 }
 
 TEST(LinearRope, WithoutAnglesNothingTurns) {

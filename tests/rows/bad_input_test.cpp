@@ -217,7 +217,7 @@ TEST_F(RopeBackward, AnglesDoNotFit) {
         a.inv_freq.reset();
         a.cosines = a.sines = t.matrix(2, 3);
       },
-      {"'positions'", "below the tables' 2 rows", "2 at 2"});
+      {"'positions'", "from 0 to 1", "2 at 2"});
   expect([](auto& a) { a.scale = std::numeric_limits<double>::infinity(); }, {"'scale'", "inf"});
 }
 
