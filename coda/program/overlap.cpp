@@ -14,6 +14,7 @@ struct Region {
   TensorView view;
   PortKind kind = PortKind::kPerElement;
   bool output = false;
+  int segment = 0, segments = 1;
 };
 
 int64_t begin_of(const TensorView& v) {
@@ -63,15 +64,17 @@ void check_overlap(const ProgramView& program, const OperandView& a, const Opera
       continue;
     }
     for (int s = 0; s < port.segments; ++s)
-      regions.push_back({port.name, port.view[s], port.kind, !is_input(port.kind)});
+      regions.push_back(
+          {port.name, port.view[s], port.kind, !is_input(port.kind), s, port.segments});
   }
   for (const Region& out : regions) {
     if (!out.output) continue;
     for (const Region& other : regions) {
       if (&other == &out || (other.output && &other < &out) || !overlap(out.view, other.view))
         continue;
+      const bool same_place = out.segment == other.segment && out.segments == other.segments;
       const bool in_place = out.kind == PortKind::kStore && other.kind == PortKind::kPerElement &&
-                            same_view(out.view, other.view);
+                            same_place && same_view(out.view, other.view);
       if (in_place) continue;
       fail_argument(program.name, std::string(out.name),
                     fmt::format("memory apart from '{}'", other.name), "an overlap");

@@ -142,6 +142,25 @@ TEST(OverlapTest, InPlaceNeedsTheSameElementType) {
   expect_overlap({.narrow = narrow, .first = Matrix(memory, 4, 5, 8)}, "first", "narrow");
 }
 
+struct TwoSegments {
+  PerElement<const float, 2> in;
+  Store<float, 2> out;
+  static constexpr const char* name = "two_segments";
+  static constexpr auto port_names = names("in", "out");
+};
+
+// A segment's tile is written before another one's is read.
+TEST(OverlapTest, InPlaceIsTheSameSegment) {
+  const Matrix<float> first(memory, 4, 5, 8), second(memory + 40, 4, 5, 8);
+  const auto check = [&](const TwoSegments& program) {
+    check_overlap(describe(program), kNothing, kNothing);
+  };
+  const PerElement<const float, 2> in{Matrix<const float>(first), Matrix<const float>(second)};
+  EXPECT_NO_THROW(check({.in = in, .out = {first, second}}));
+  expect_error([&] { check({.in = in, .out = {second, first}}); },
+               {"two_segments: argument 'out'", "memory apart from 'in'"});
+}
+
 TEST(OverlapTest, SlicesSideBySideAreApart) {
   auto* halves = reinterpret_cast<bf16*>(memory);
   const Several program{.first = Matrix(memory, 4, 5, 16),
