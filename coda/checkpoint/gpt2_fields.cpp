@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "coda/checkpoint/architecture_fields.h"
 
@@ -44,7 +45,22 @@ void check_share(const std::string& where, const char* field, double value) {
 
 }  // namespace
 
+// Other names that transformers takes: where both are there, the other one counts.
+void refuse_contradictions(const JsonFields& fields) {
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"n_embd", "hidden_size"},
+      {"n_layer", "num_hidden_layers"},
+      {"n_head", "num_attention_heads"},
+      {"n_positions", "max_position_embeddings"}};
+  for (const auto& [name, other] : kNames) {
+    if (!fields.has(name) || !fields.has(other) || fields.at(name) == fields.at(other)) continue;
+    fields.fail(other, fmt::format("expected {} as '{}' says, or only one of them",
+                                   json_text(fields.at(name)), name));
+  }
+}
+
 ModelConfig read_gpt2_fields(const JsonFields& fields) {
+  refuse_contradictions(fields);
   ModelConfig config;
   config.family = Family::kGpt2;
   config.hidden_size = read_size(fields, "n_embd");

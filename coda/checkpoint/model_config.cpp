@@ -72,6 +72,7 @@ ModelConfig parse_model_config(std::string_view text, const std::string& where) 
   if (fields.has("bos_token_id")) config.bos_token_id = fields.integer("bos_token_id");
   if (fields.has("pad_token_id")) config.pad_token_id = fields.integer("pad_token_id");
   config.eos_token_ids = read_eos(fields);
+  if (fields.is_null("is_causal")) fail_field(where, "is_causal", "null", "true; null is false");
   if (!fields.flag("is_causal", true)) {
     fields.fail("is_causal", "attention to later tokens is not supported");
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "coda/terminal/text_width.h"
 
@@ -27,6 +28,12 @@ size_t terminal_width() {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : 80u;
+}
+
+// Which moves its cursor as it is told to.
+bool is_terminal() {
+  const char* kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
 // Nobody's work ends because a line about it cannot be written, as fmt::print would have it.
@@ -59,10 +66,7 @@ std::string progress_bar(int64_t done, int64_t total, int width) {
 }
 
 Progress::Progress(std::string what, int64_t total, const ProgressOptions& options)
-    : what_(std::move(what)),
-      total_(total),
-      options_(options),
-      terminal_(isatty(STDERR_FILENO) != 0) {}
+    : what_(std::move(what)), total_(total), options_(options), terminal_(is_terminal()) {}
 
 Progress::~Progress() { clear(); }
 

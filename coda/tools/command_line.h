@@ -9,7 +9,7 @@ namespace coda::tools {
 
 struct CheckResult;
 
-// kInterrupted: by Ctrl-C or SIGTERM, with what was done saved.
+// kInterrupted: by Ctrl-C, SIGTERM or SIGHUP, with what was done saved.
 enum ExitStatus : int { kSuccess = 0, kCheckFailed = 1, kBadUse = 2, kInterrupted = 130 };
 
 int run_command_line(int argc, const char* const* argv);

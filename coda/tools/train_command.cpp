@@ -54,8 +54,8 @@ class InterruptHandler {
 
 // Where nobody reads any more, which is no failure of the run.
 void print_to_reader(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  if (std::fflush(stdout) != 0 && errno == EPIPE) std::clearerr(stdout);
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (!written && errno == EPIPE) std::clearerr(stdout);
 }
 
 struct TrainArguments {
@@ -82,9 +82,8 @@ std::string weights_text(train::Trainer& trainer) {
     return fmt::format("begins with random weights (seed {})\n", trainer.options().seed);
   }
   const std::string text = fmt::format("weights read from {}\n", folder);
-  std::optional<train::RunState> run;
-  if (train::has_run_state(folder)) run = train::read_run_state(folder);
-  return text + train::byte_tokens_note(trainer.corpus(), trainer.model().config().vocab_size, run);
+  return text + train::byte_tokens_note(trainer.corpus(), trainer.model().config().vocab_size,
+                                        train::find_run_state(folder));
 }
 
 int train_model(const TrainArguments& arguments) {
@@ -96,8 +95,9 @@ int train_model(const TrainArguments& arguments) {
   }
   if (run.read_every == 0) run.read_every = device->name() == "cpu" ? 1 : 10;
   const std::string& folder = resumes ? *arguments.resume : arguments.out;
-  const auto trainer = resumes ? train::Trainer::resume(folder, *device)
-                               : train::Trainer::begin(run, folder, *device, arguments.threads);
+  const auto trainer =
+      resumes ? train::Trainer::resume(folder, *device)
+              : train::Trainer::begin(run, folder, *device, arguments.threads, arguments.plan);
   const block::Model& model = trainer->model();
   if (arguments.plan) {
     fmt::print("{}\n{}", model.memory().describe(), model.memory().summary());

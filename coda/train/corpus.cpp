@@ -23,13 +23,15 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "token files are mapped as they are");
 
-TokenType type_by_suffix(const fs::path& path) {
-  const std::string suffix = path.stem().extension().string();
-  if (suffix == ".u32") return TokenType::kUint32;
-  for (const char* other : {".u8", ".i8", ".i16", ".i32", ".u64", ".i64"}) {
-    if (suffix != other) continue;
+// By the last word of its name: tokens.u32.bin, tokens_u32.bin.
+TokenType type_by_name(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  const std::string word = stem.substr(stem.find_last_of("._-") + 1);  // all, where there is none
+  if (word == "u32") return TokenType::kUint32;
+  for (const char* other : {"u8", "i8", "i16", "i32", "u64", "i64"}) {
+    if (word != other) continue;
     throw Error(fmt::format("data: '{}': expected tokens of type u16 or u32, its name says {}",
-                            path.string(), suffix.substr(1)));
+                            path.string(), word));
   }
   return TokenType::kUint16;
 }
@@ -133,7 +135,7 @@ void Corpus::open_token_file(const fs::path& path) {
     throw Error(fmt::format("data: '{}': expected a token file, got a folder", path.string()));
   }
   MappedFile mapped(path);
-  const TokenType type = options_.token_type ? *options_.token_type : type_by_suffix(path);
+  const TokenType type = options_.token_type ? *options_.token_type : type_by_name(path);
   token_bytes_ = type == TokenType::kUint32 ? 4 : 2;
   const auto length = static_cast<int64_t>(mapped.bytes().size());
   if (length % token_bytes_ != 0) {

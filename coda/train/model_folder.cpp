@@ -34,10 +34,8 @@ bool holds_weights(std::string_view name) {
 
 std::string resolve_model(const std::string& model) {
   std::error_code ignored;
-  if (is_preset(model) || !fs::is_directory(model, ignored) ||
-      fs::exists(model + "/config.json", ignored)) {
+  if (!fs::is_directory(model, ignored) || fs::exists(model + "/config.json", ignored))
     return model;
-  }
   const auto latest = checkpoint::latest_checkpoint(model);
   return latest ? latest->path : model;
 }

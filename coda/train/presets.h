@@ -1,4 +1,4 @@
-// Model sizes that `coda train` knows by name, for bytes as tokens.
+// Model sizes that `coda train` knows by name; the small ones are for bytes as tokens.
 #pragma once
 #include <string>
 #include <vector>

@@ -48,6 +48,15 @@ RunState read_run_state(const std::string& checkpoint) {
   return state;
 }
 
+std::optional<RunState> find_run_state(const std::string& folder) {
+  if (!has_run_state(folder)) return {};
+  try {
+    return read_run_state(folder);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 void write_run_state(const std::string& checkpoint, const RunState& state) {
   nlohmann::json json;
   json["step"] = state.step;

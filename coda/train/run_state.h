@@ -1,5 +1,7 @@
 // Where a run stands, beside the weights of its checkpoints.
 #pragma once
+#include <optional>
+
 #include "coda/train/run_options.h"
 
 namespace coda::train {
@@ -14,6 +16,8 @@ struct RunState {
 bool has_run_state(const std::string& checkpoint);  // as the checkpoints of runs have
 // Throws coda::Error where it is missing, damaged, or that of no run.
 RunState read_run_state(const std::string& checkpoint);
+// Of any model's folder: none where there is none, or somebody else's file of that name.
+std::optional<RunState> find_run_state(const std::string& folder);
 void write_run_state(const std::string& checkpoint, const RunState& state);
 
 }  // namespace coda::train

@@ -16,6 +16,7 @@
 #include "coda/train/loss_plot.h"
 #include "coda/train/model_checkpoint.h"
 #include "coda/train/model_folder.h"
+#include "coda/train/presets.h"
 #include "coda/train/profile.h"
 #include "coda/train/schedule.h"
 
@@ -34,15 +35,16 @@ bool divides(int64_t every, int64_t step) { return every > 0 && step % every == 
 }  // namespace
 
 std::unique_ptr<Trainer> Trainer::begin(const RunOptions& options, const std::string& run_folder,
-                                        block::Device& device, int threads) {
+                                        block::Device& device, int threads, bool plans) {
   validate(options);
   expect_other_folder(run_folder, options.data);
-  expect_no_checkpoint(run_folder);
+  if (!plans) expect_no_checkpoint(run_folder);
   RunOptions kept = options;  // so that it can be resumed from another folder
   for (std::string& path : kept.data) {
     if (!path.empty()) path = fs::absolute(path).string();
   }
-  kept.model = resolve_model(options.model);
+  if (!is_preset(options.model)) kept.model = resolve_model(options.model);
+  validate(kept);  // its paths are longer
   const checkpoint::ModelConfig config = config_of(kept.model);
   const bool reads_weights = has_weights(kept.model);  // complains before memory is taken
   std::unique_ptr<Trainer> trainer(new Trainer(kept, config, run_folder, device));

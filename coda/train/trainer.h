@@ -19,9 +19,9 @@ namespace coda::train {
 class Trainer {
  public:
   // A run that begins, in a folder without checkpoints; it is made where it is missing.
-  // threads: that draw random weights; 0: all.
+  // threads: that draw random weights; 0: all. plans: it will not run(), whatever the folder has.
   static std::unique_ptr<Trainer> begin(const RunOptions& options, const std::string& run_folder,
-                                        block::Device& device, int threads = 0);
+                                        block::Device& device, int threads = 0, bool plans = false);
   // The run in a folder, from its last checkpoint.
   static std::unique_ptr<Trainer> resume(const std::string& run_folder, block::Device& device);
 

@@ -48,6 +48,7 @@ TEST(UnsupportedConfig, OtherArchitectures) {
   refused({{"attention_dropout", 0.1}}, {"'attention_dropout' is 0.1", "0"});
   for (const Json& good : {kGood, kGpt2}) {
     refused({{"is_causal", false}}, {"'is_causal' is false", "later tokens"}, good);
+    refused({{"is_causal", nullptr}}, {"'is_causal' is null", "expected true"}, good);
     refused({{"initializer_range", -1}}, {"'initializer_range' is -1", "0 or more"}, good);
     refused({{"pad_token_id", "x"}}, {"'pad_token_id' is \"x\""}, good);
   }
@@ -77,6 +78,16 @@ TEST(UnsupportedConfig, Rotations) {
           {"'rope_parameters.partial_rotary_factor' is 0.5"});
   refused({{"rope_scaling", "linear"}}, {"'rope_scaling'", "JSON object"});
   refused({{"rope_theta", -1}}, {"'rope_theta' is -1"});
+}
+
+// With another number of heads no tensor has another shape.
+TEST(UnsupportedConfig, TwoNamesThatSayDifferentThings) {
+  refused({{"num_attention_heads", 8}}, {"'num_attention_heads' is 8", "expected 4", "'n_head'"},
+          kGpt2);
+  refused({{"hidden_size", 32}}, {"'hidden_size' is 32", "expected 64", "'n_embd'"}, kGpt2);
+  Json fine = kGpt2;
+  fine.update({{"num_attention_heads", 4}, {"max_position_embeddings", 77}});
+  EXPECT_EQ(parse_model_config(fine.dump(), "").max_position_embeddings, 77);
 }
 
 TEST(UnsupportedConfig, Windows) {

@@ -72,6 +72,9 @@ TEST_F(TrainCommand, SaysWhatItBeginsWith) {
   const Outcome given = coda(training_of(run_folder(), "next"));
   EXPECT_EQ(given.status, kSuccess) << given.err;
   EXPECT_TRUE(contains(given.out, "weights read from " + checkpoint + "\n")) << given.out;
+  folder_.write(fs::relative(checkpoint, folder_.path()) / "run.json", R"({"name": "of others"})");
+  const Outcome foreign = coda(training_of(checkpoint, "third"));
+  EXPECT_EQ(foreign.status, kSuccess) << foreign.err;
 }
 
 // Of models that were trained with a tokenizer, not of those that coda trained.
@@ -166,6 +169,8 @@ TEST_F(TrainCommand, PlansWithoutTraining) {
     EXPECT_TRUE(contains(outcome.out, part)) << part;
   }
   EXPECT_FALSE(fs::exists(run_folder()));
+  ASSERT_EQ(coda(training()).status, kSuccess);
+  EXPECT_EQ(coda(training({"--plan"})).out, outcome.out);  // a plan needs no folder of its own
 }
 
 #if !defined(CODA_HAS_CUDA)

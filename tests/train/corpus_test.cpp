@@ -139,6 +139,12 @@ TEST(Corpus, ReadsTokenFiles) {
             (Tokens{1, 65535, 256, 7}));
   const fs::path suffixed = folder.write("a b.u32.bin", as_bytes(wide));
   EXPECT_EQ(tokens_of(Corpus({suffixed}, options)), (Tokens{1, 4294967295, 65536, 7}));
+  for (const char* name : {"a_u32.bin", "a-u32.bin", "u32.bin"}) {
+    EXPECT_EQ(tokens_of(Corpus({folder.write(name, as_bytes(wide))}, options)),
+              (Tokens{1, 4294967295, 65536, 7}));
+  }
+  EXPECT_EQ(tokens_of(Corpus({folder.write("menu32.bin", as_bytes(narrow))}, options)),
+            (Tokens{1, 65535, 256, 7}));
   CorpusOptions typed = options;
   typed.token_type = TokenType::kUint32;
   EXPECT_EQ(tokens_of(Corpus({folder.write("b.bin", as_bytes(wide))}, typed)),
@@ -190,6 +196,8 @@ TEST(Corpus, RefusesWhatIsNoData) {
                  {"pipe.bin'", "expected a file or a folder"});
   const fs::path wide = folder.write("t.u64.bin", std::string(80, '\0'));
   expect_refused({wide}, kShort, {"t.u64.bin'", "type u16 or u32", "u64"});
+  expect_refused({folder.write("t_i32.bin", std::string(80, '\0'))}, kShort,
+                 {"t_i32.bin'", "type u16 or u32", "i32"});
   fs::create_directory(folder.path() / "folder.bin");
   expect_refused({folder.path() / "folder.bin"}, kShort, {"folder.bin'", "got a folder"});
 

@@ -25,6 +25,16 @@ TEST_F(ModelFolder, OfARunIsItsLastCheckpoint) {
   EXPECT_EQ(resolve_model(folder_ / "nowhere"), folder_ / "nowhere");
 }
 
+// Which counts where no preset is meant, as in `coda eval`.
+TEST_F(ModelFolder, OfARunMayBeNamedLikeAPreset) {
+  folder_.write("tiny/step-00000004/config.json", small_config());
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  EXPECT_EQ(resolve_model("tiny"), "tiny/step-00000004");
+  EXPECT_EQ(config_of("tiny").intermediate_size, 768);
+  fs::current_path(before);
+}
+
 TEST_F(ModelFolder, HasTheConfigurationThatItsFileSays) {
   folder_.write("model/config.json", small_config(96));
   EXPECT_EQ(config_of(folder_ / "model").intermediate_size, 96);

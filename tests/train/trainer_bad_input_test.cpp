@@ -127,6 +127,16 @@ TEST_F(BadRun, ChecksItsOptions) {
   EXPECT_FALSE(fs::exists(run_folder()));
 }
 
+// run.json has absolute paths.
+TEST_F(BadRun, IsRefusedInAFolderThatRunJsonCannotName) {
+  const fs::path before = fs::current_path();
+  folder_.write("\xff/text", small_text(3000));
+  fs::current_path(folder_.path() / "\xff");
+  options.data = {"text"};
+  expect_error([&] { begin(); }, {"--data", "UTF-8"});
+  fs::current_path(before);
+}
+
 // The weights become no numbers after step 6; the last checkpoint is that of step 4.
 TEST_F(BadRun, StopsAtALossThatIsNoNumber) {
   whole("whole");
