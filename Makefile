@@ -9,7 +9,7 @@ help:
 	@echo "make run      build, train a small model on the sources here, on the GPU if there is one"
 	@echo "make test     everything that must pass before a change is merged"
 	@echo "make bench    measure on this machine; writes runs/bench.json"
-	@echo "make report   write docs/benchmarks, a page of plots, and README's tables from bench/results"
+	@echo "make report   write docs/benchmarks, a page of plots, and the tables of README and docs from bench/results"
 	@echo "make format   clang-format and ruff, in place"
 	@echo "make lint     clang-tidy over all files, and the format check"
 	@echo "make setup    install what is missing (Debian packages, a .venv)"

@@ -5,8 +5,9 @@
 # operations cross_entropy train model decode sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
-# nothing but the driver), else builds them; the package's extension from python/coda or
-# build-gpu/python. What needs PyTorch, transformers or pytest is left out where python3 has none of it.
+# nothing but the driver and gcc's runtime libraries), else builds them; the package's extension
+# from python/coda or build-gpu/python. What needs PyTorch, transformers or pytest is left out where
+# python3 has none of it.
 # CASES, ROUNDS and SANITIZER_CASES change how much is done. The last lines are a short table.
 set -uo pipefail
 cd "$(dirname "$0")/.."

@@ -5,12 +5,12 @@ beside Liger, quack and FlashInfer where they are installed.
     python bench/operations.py --sets layer --hidden 2048 4096 --only "F1 kept" F2 B3 \
         --json bench/results/peers_h200.json      # what quack has too
 
-At the shapes of a layer (`layer`) and at the CODA paper's square ones, N = K = h (`square`). The
-bare GEMM is torch.mm into given memory; torch.compile gets the function that a framework would run
-there (cases.py: `usual`), allocating its results as compiled code does. Contenders take turns
-(race.py), in both regimes: random data, and zero activations. Every result is compared with fp64
-first, at a small shape. `coda` is a call of the C interface into given memory, `coda operator` the
-same through torch.ops.coda.
+At the shapes of a layer (`layer`), at square ones, N = K = h (`square`), and behind a norm
+(`chain`). The bare GEMM is torch.mm into given memory; torch.compile gets the function that a
+framework would run there (cases.py: `usual`), allocating its results as compiled code does.
+Contenders take turns (race.py), in both regimes: random data, and zero activations. Every result is
+compared with fp64 first, at a small shape. `coda` is a call of the C interface into given memory,
+`coda operator` the same through torch.ops.coda.
 """
 
 import argparse

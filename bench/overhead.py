@@ -135,7 +135,7 @@ def parts_of(module: Any, arguments: tuple[Any, ...]) -> dict[str, Callable[[], 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="Host time of the Python operators")
     parser.add_argument("--device", type=arguments.device, choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=arguments.seconds, default=0.3, help="for each figure")
     parser.add_argument("--json", type=arguments.result_file, metavar="FILE")

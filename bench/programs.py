@@ -141,7 +141,7 @@ def in_cpp(device: str, shape: str, name: str, rounds: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="Programs written in Python beside C++")
     parser.add_argument("--device", type=arguments.device, choices=("cpu", "cuda"), default="cpu")
     parser.add_argument(
         "--shape", type=arguments.shape, metavar="MxNxK", help="of the comparison with C++"

@@ -28,7 +28,7 @@ class Shape:
 
 
 def llama_shape(tokens: int, hidden: int) -> Shape:
-    """As in the CODA paper: a head for every 128 columns, F = 8h/3 up to a multiple of 256."""
+    """A head for every 128 columns, F = 8h/3 up to a multiple of 256."""
     ffn = (hidden * 8 // 3 + 255) // 256 * 256
     return Shape(tokens, hidden, ffn, hidden // HEAD_DIM, hidden // HEAD_DIM)
 

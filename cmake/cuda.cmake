@@ -7,7 +7,7 @@ if(NOT CODA_KERNELS MATCHES "^(one|all)$")
   message(FATAL_ERROR "CODA_KERNELS: expected one or all, got ${CODA_KERNELS}")
 endif()
 
-# `pip install` compiles hours of kernels only for a machine that can run them, or when told to.
+# `pip install` compiles all kernels only for a machine that can run them, or when told to.
 if(SKBUILD AND CODA_CUDA STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl)
   set(CODA_CUDA OFF)
 endif()

@@ -189,7 +189,8 @@ CODA_API coda_status coda_get_port(const char* operation, const char* variant, i
 /* Programs of one's own, for those who trace them in another language. `text` is the graph, a node
  * on a line (coda/trace/graph_text.h); the same text gives the same program. Compiled when it first
  * runs: for the CPU by the machine's C++ compiler, for the GPU by NVRTC; CODA_DEVICE_ERROR where
- * there is none. Compiled code is kept in $CODA_CACHE, else in ~/.cache/coda. */
+ * there is none. Compiled code is kept in $CODA_CACHE, else in $XDG_CACHE_HOME/coda or
+ * ~/.cache/coda. */
 CODA_API coda_status coda_define_program(const char* text, const coda_program** program);
 /* The program of its gradients: ports d<output> in, d<port> and daccumulator (daccumulator0, 1)
  * out; inputs, outputs and accumulators (accumulator, or accumulator0, 1) that it reads keep their

@@ -9,7 +9,7 @@ packages=(
   cmake g++ git ninja-build pkg-config                   # build
   libcli11-dev libfmt-dev libhwy-dev nlohmann-json3-dev  # the library and the command
   libboost-context-dev                                   # the simulator
-  libbenchmark-dev libgtest-dev librapidcheck-dev        # tests and micro-benchmarks
+  libgtest-dev librapidcheck-dev                         # tests
   libopenblas-openmp-dev                                 # what `coda bench` compares with
   clang-format-19 clang-tidy-19                          # layout and lint
   clang-19 libclang-rt-19-dev libomp-19-dev              # ThreadSanitizer

@@ -1,4 +1,4 @@
-// The head's node on either executor: F5, and with gradients B8, B1, B2 row chunk by row chunk.
+// The head's node on either executor: F5, and with gradients B8, row chunk by row chunk.
 #pragma once
 #include "coda/block/node.h"
 #include "coda/catalogue/cross_entropy.h"

@@ -1,5 +1,5 @@
 // The exception type: says which operation and argument, what was expected, what came, and the
-// remedy.
+// remedy. Host only.
 #pragma once
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-// SHA-256, for names and checks of cached files.
+// SHA-256, for names and checks of cached files. Host only.
 #pragma once
 #include <string>
 #include <string_view>

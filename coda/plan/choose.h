@@ -7,8 +7,8 @@ namespace coda::plan {
 
 std::string config_name(const kernel::TileConfig& config);  // "pp128x192_s5_c2x1_n32"
 
-// Whether the kernel is compiled for this: operand type, majors, and exactly the optional ports
-// that are given.
+// Whether the kernel is compiled for this: operand type, majors, and the optional ports that are
+// given, but for those that it takes given or not.
 bool fits(const KernelEntry& kernel, const ProgramView& program, const OperandView& a,
           const OperandView& b);
 

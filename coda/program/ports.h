@@ -2,7 +2,8 @@
 // default-constructed port is missing.
 //   in:  PerRow [M], PerColumn [N], PerElement [M, N], Scalar, PerRowFrom (partials [parts, M]);
 //        with B in halves of heads: PerHead [head_dim / 2], PairTable (two of [rows, head_dim / 2])
-//   out: Store [M, N], RowReduce (partials [⌈N/64⌉, M]), ColumnReduce (partials [⌈M/64⌉, N])
+//   out: Store [M, N], RowReduce (partials [⌈N/64⌉, M], or of 128 columns), ColumnReduce (partials
+//        [⌈M/64⌉, N])
 // A port may be cut into kSegments alike with an operand (q, k, v); Optional and Paired wrap any of
 // them.
 #pragma once
