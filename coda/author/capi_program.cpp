@@ -127,8 +127,11 @@ const char* coda_program_source(const coda_program* program) {
 }
 
 coda_status coda_get_program_port(const coda_program* program, int32_t index, coda_port* port) {
-  return guarded(
-      [&] { coda::catalogue::write_port(program_of(program).view().ports, index, port); });
+  return guarded([&] {
+    const std::vector<coda::PortView>& ports = program_of(program).view().ports;
+    coda::catalogue::write_port(ports, index, port);
+    port->optional = ports[static_cast<size_t>(index)].optional ? 1 : 0;  // none has a default
+  });
 }
 
 coda_status coda_run_program(const coda_program* program, const coda_operand* a,

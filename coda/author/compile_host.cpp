@@ -110,8 +110,9 @@ std::vector<std::span<const ProgramFiles>> by_folder(std::span<const ProgramFile
   return result;
 }
 
+// Stays mapped: an exception of an author's own type outlives all who hold the library.
 std::shared_ptr<void> load(const fs::path& object) {
-  void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     throw Error(
         fmt::format("compiled programs do not load: {}; the headers in {} have to be those "

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -56,9 +57,13 @@ BenchOptions read(const Arguments& arguments, const NamedOperations& operations)
 }
 
 void require_writable(const std::string& name) {  // before minutes of measuring
-  if (!name.empty() && !std::ofstream(name, std::ios::app)) {
+  if (name.empty()) return;
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(name, ignored);
+  if (!std::ofstream(name, std::ios::app)) {
     throw Error(fmt::format("--json: cannot write '{}'", name));
   }
+  if (!was_there) std::filesystem::remove(name, ignored);  // measuring may fail
 }
 
 void write(const std::string& name, const std::string& text) {

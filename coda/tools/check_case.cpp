@@ -135,6 +135,7 @@ void draw_problem(Case& c, const Variant& variant, const plan::KernelEntry* kern
 }
 
 double draw_number(const Case& c, const Variant& variant, const PortView& port, Random& random) {
+  if (port.choices == 1) return 0;
   if (port.choices > 0) {  // another than the usual one
     const int64_t drawn = random.between(1, port.choices - 1);
     return static_cast<double>(drawn <= port.usual ? drawn - 1 : drawn);

@@ -111,7 +111,8 @@ OperandView Workload::operand(const Segments& cuts, int64_t scale) {
 }
 
 Argument Workload::argument(const PortView& port, const Problem& problem) {
-  Argument result{.name = port.name, .tensors = {}, .number = 1};
+  const double number = port.choices > 0 ? static_cast<double>(port.usual) : 1;
+  Argument result{.name = port.name, .tensors = {}, .number = number};
   if (port.kind == PortKind::kScalar) return result;
   const Fill fill = !is_input(port.kind)                 ? Fill::kZero
                     : port.kind == PortKind::kPerRowFrom ? Fill::kPositive
