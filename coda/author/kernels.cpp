@@ -38,15 +38,42 @@ std::vector<PortCost> port_costs(const ProgramView& program, const kernel::TileC
   return result;
 }
 
+namespace {
+
+constexpr kernel::TileConfig kSmallest = kernel::kTileConfigs[detail::kNarrowTiles[0]];
+
+// Ports that no tile takes, whatever else the program has.
+void refuse_ports(const ProgramView& program) {
+  for (const PortView& port : program.ports) {
+    if (port.kind == PortKind::kPerElement && port.paired) {
+      throw Error(fmt::format(
+          "{}: '{}' is a Paired<PerElement>, and kernels load no tensor in halves of heads: two "
+          "PerElement ports of [M, N]; it runs on the CPU as it is",
+          program.name, port.name));
+    }
+    if (port.kind != PortKind::kRowReduce) continue;
+    const detail::Needs needs{
+        .accumulators = program.accumulators, .states = 0, .row_partial = port.partial_width};
+    if (detail::holds_row_partials(kSmallest, needs)) continue;
+    throw Error(fmt::format(
+        "{}: the row partials of '{}' cover {} columns, and a tile with {} accumulators has {}: "
+        "partials of {} columns, or two programs; it runs on the CPU as it is",
+        program.name, port.name, port.partial_width, program.accumulators,
+        kSmallest.columns / program.accumulators, kPartialWidth));
+  }
+}
+
+}  // namespace
+
 void fail_kernels(const ProgramView& program) {
-  constexpr kernel::TileConfig kTile = kernel::kTileConfigs[detail::kNarrowTiles[0]];
-  std::vector<PortCost> costs = port_costs(program, kTile);
+  refuse_ports(program);
+  std::vector<PortCost> costs = port_costs(program, kSmallest);
   int registers = 0, bytes = 0;
   for (const PortCost& cost : costs) {
     registers += cost.registers;
     bytes += cost.shared_bytes;
   }
-  const bool too_many = registers > detail::free_registers(kTile);
+  const bool too_many = registers > detail::free_registers(kSmallest);
   const auto of = [&](const PortCost& cost) {
     return too_many ? cost.registers : cost.shared_bytes;
   };
@@ -62,13 +89,13 @@ void fail_kernels(const ProgramView& program) {
         "{}: the running states of its row reductions take {} registers of a thread, {} are free "
         "beside the accumulators of the smallest tile: fewer row reductions, states of fewer "
         "numbers, or two programs; it runs on the CPU as it is{}",
-        program.name, registers, detail::free_registers(kTile), list));
+        program.name, registers, detail::free_registers(kSmallest), list));
   }
   throw Error(fmt::format(
       "{}: its ports take {} bytes of shared memory, {} are free beside the operands of the "
       "smallest tile: fewer tensors over elements, bf16 instead of float, or two programs; it runs "
       "on the CPU as it is{}",
-      program.name, bytes, detail::free_bytes(kTile), list));
+      program.name, bytes, detail::free_bytes(kSmallest), list));
 }
 
 }  // namespace coda::author

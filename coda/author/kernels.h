@@ -43,6 +43,18 @@ constexpr uint32_t decided_ports() {
   return result & ~either_ports<P>();
 }
 
+// Whether tensors come in as both halves of heads, which kernels do not load.
+template <class P>
+constexpr bool loads_pairs() {
+  bool result = false;
+  P program{};
+  for_each_port(program, [&](const auto& port, auto) {
+    using PortType = stdlib::remove_cvref_t<decltype(port)>;
+    result |= PortType::kKind == PortKind::kPerElement && PortType::kPaired;
+  });
+  return result;
+}
+
 // Bytes of shared memory that ports may take of a consumer beside the stages of a tile.
 constexpr int free_bytes(const kernel::TileConfig& tile) {
   const int stage = (tile.rows + tile.columns) * kernel::kBlockDepth * 2;
@@ -75,16 +87,41 @@ constexpr int row_state_registers(uint32_t given) {
   return result;
 }
 
+// What a program has of a tile besides shared memory.
+struct Needs {
+  int accumulators = 1;
+  int states = 0;       // registers of its row reductions
+  int row_partial = 1;  // columns of its widest row partial
+};
+
+template <class P>
+constexpr Needs needs_of(uint32_t given) {
+  Needs result{accumulators_of<P>(), row_state_registers<P>(given)};
+  P program{};
+  for_each_port(program, [&](const auto& port, auto index) {
+    using PortType = stdlib::remove_cvref_t<decltype(port)>;
+    if constexpr (PortType::kKind == PortKind::kRowReduce) {
+      const bool there = !PortType::kOptional || (given >> index & 1) != 0;
+      if (there && PortType::kWidth > result.row_partial) result.row_partial = PortType::kWidth;
+    }
+  });
+  return result;
+}
+
+constexpr bool holds_row_partials(const kernel::TileConfig& tile, const Needs& needs) {
+  return tile.columns / needs.accumulators % needs.row_partial == 0;
+}
+
 // The rules of KernelTraits, which would not compile, and registers, which would be spilled.
-// staging: of the program's ports on this tile; states: registers of its row reductions.
+// staging: of the program's ports on this tile.
 template <int kCount>
-constexpr bool fits_tile(const kernel::TileConfig& tile, int accumulators,
-                         const epilogue::StagingOf<kCount>& staging, int states) {
-  const int columns = tile.columns / accumulators;
+constexpr bool fits_tile(const kernel::TileConfig& tile, const Needs& needs,
+                         const epilogue::StagingOf<kCount>& staging) {
+  const int columns = tile.columns / needs.accumulators;
   const int subs = (tile.pingpong ? tile.rows : tile.rows / 2) / 64 * (columns / tile.sub_columns);
   const epilogue::Room room = epilogue::fit_room(staging, subs, free_bytes(tile));
   return free_bytes(tile) >= room.bytes() && room.sets.inputs >= 0 &&
-         (!staging.reduces_rows || columns % 64 == 0) && states <= free_registers(tile);
+         holds_row_partials(tile, needs) && needs.states <= free_registers(tile);
 }
 
 inline constexpr int kWideTiles[] = {2, 3, 10}, kNarrowTiles[] = {1, 9};
@@ -117,13 +154,14 @@ struct KernelChoices {
 template <class P>
 constexpr KernelChoices choose_kernels() {
   KernelChoices result;
+  if (loads_pairs<P>()) return result;
   const auto add = [&](uint32_t given) {
-    const int states = row_state_registers<P>(given);
+    const Needs needs = needs_of<P>(given);
     const auto fits = [&](int tile) {
       const kernel::TileConfig config = kernel::kTileConfigs[tile];
-      return fits_tile(config, accumulators_of<P>(), staging_of<P>(config, given), states);
+      return fits_tile(config, needs, staging_of<P>(config, given));
     };
-    choose_tiles(coda::detail::combines_states<P>(), states, fits,
+    choose_tiles(coda::detail::combines_states<P>(), needs.states, fits,
                  [&](int tile) { result.choice[result.count++] = {tile, given}; });
   };
   constexpr uint32_t kDecided = decided_ports<P>();
@@ -185,10 +223,10 @@ struct PortCost {
 };
 std::vector<PortCost> port_costs(const ProgramView& program, const kernel::TileConfig& tile);
 
-// Throws coda::Error that says what each port takes.
+// Throws coda::Error that says what keeps it from every tile: a port, or what each of them takes.
 [[noreturn]] void fail_kernels(const ProgramView& program);
 
-// Throws where no tile has room for the program's ports.
+// Throws where no tile has room for the program's ports, or kernels do not know them.
 template <class P>
 void require_kernels() {
   if constexpr (!has_kernels<P>()) fail_kernels(describe(P{}));

@@ -170,6 +170,11 @@ void check_program_name(const std::string& name) {
   }
   if (name.size() > kLongestName) fail(fmt::format("expected at most {} letters", kLongestName));
   if (trace::is_word_of_cpp(name)) fail("it is a word of C++");
+  if (struct_name(name) == "T") {
+    fail(
+        "its struct would be called T, as the operands' type in 'template <class T>': expected a "
+        "longer one");
+  }
   if (name.ends_with(kFormula) || name.ends_with(kCases) || name.ends_with(kKernels)) {
     fail("_formula, _cases and _kernels name the files beside a program");
   }

@@ -1,5 +1,7 @@
 #include "coda/author/tile_facts.h"
 
+#include <algorithm>
+
 namespace coda::author {
 namespace {
 
@@ -35,23 +37,27 @@ TileFacts facts_of(int index, int accumulators, const Staging& staging) {
           .any_columns = row_blocks * tile.columns / 2 <= 128};
 }
 
-int row_state_registers(const ProgramView& program) {
-  int result = 0;
+detail::Needs needs_of(const ProgramView& program) {
+  detail::Needs result{.accumulators = program.accumulators};
   constexpr kernel::TileConfig kAny = kernel::kTileConfigs[0];  // registers are the same on all
-  for (const PortCost& cost : port_costs(program, kAny)) result += cost.registers;
+  for (const PortCost& cost : port_costs(program, kAny)) result.states += cost.registers;
+  for (const PortView& port : program.ports) {
+    if (port.kind != PortKind::kRowReduce) continue;
+    result.row_partial = std::max(result.row_partial, port.partial_width);
+  }
   return result;
 }
 
 }  // namespace
 
 std::vector<TileFacts> choose_tiles(const ProgramView& program, bool combines_states) {
-  const int states = row_state_registers(program);
+  const detail::Needs needs = needs_of(program);
   std::vector<TileFacts> result;
   detail::choose_tiles(
-      combines_states, states,
+      combines_states, needs.states,
       [&](int index) {
         const kernel::TileConfig tile = kernel::kTileConfigs[index];
-        return detail::fits_tile(tile, program.accumulators, stage(program, tile), states);
+        return detail::fits_tile(tile, needs, stage(program, tile));
       },
       [&](int index) {
         const kernel::TileConfig tile = kernel::kTileConfigs[index];

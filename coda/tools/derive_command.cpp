@@ -38,8 +38,9 @@ void check_given(const PortView& port, double value) {
     throw Error(fmt::format("--number: {} expects a choice, a whole number from 0 to {}, got {}",
                             port.name, port.choices - 1, value));
   }
-  if (!std::isfinite(value)) {
-    throw Error(fmt::format("--number: {} expects a finite number, got {}", port.name, value));
+  if (!std::isfinite(static_cast<float>(value))) {  // as a program has it
+    throw Error(
+        fmt::format("--number: {} expects a finite number of fp32, got {}", port.name, value));
   }
   check_number("--number", port, value);
 }
@@ -60,7 +61,9 @@ void derive_one(const catalogue::Operation& operation, const DeriveCommand& comm
     check_given(*port, value);
   }
   const trace::Graph forward = variant.trace(instance);
-  const trace::Derived derived = trace::derive(forward, command.options);
+  trace::DeriveOptions options = command.options;
+  options.operand = variant.operand;
+  const trace::Derived derived = trace::derive(forward, options);
   fmt::print("{}", derived_text(derived, forward, operation));
 }
 
@@ -86,7 +89,8 @@ void add_derive(CLI::App& app, int&) {
   command->add_option("--variant", options->variant, "Variant; the first if left out");
   command->add_option("--accumulator-is", options->options.accumulator,
                       "dOUT of a Store port, or forward: the forward GEMM again");
-  names("--save", options->options.saved, "Store ports that may be read back; all if left out");
+  names("--save", options->options.saved,
+        "Store ports that may be read back; all if left out; -: none");
   names("--outputs", options->options.outputs, "Outputs that have a gradient");
   names("--gradients", options->options.gradients, "Inputs whose gradient is wanted; -: none");
   names("--with", options->with, "Optional ports that are given");

@@ -65,7 +65,8 @@ std::string choices_text(const trace::Derived& derived, const trace::Graph& forw
 // The headers of coda, and where a type is the author's own, the author's.
 std::string includes_of(const trace::Graph& graph, const catalogue::Operation& operation) {
   const bool turns = std::ranges::any_of(graph.nodes, [](const trace::Node& node) {
-    return node.kind == trace::NodeKind::kApply && node.function == trace::Function::kCosine;
+    return node.kind == trace::NodeKind::kApply &&
+           (node.function == trace::Function::kCosine || node.function == trace::Function::kSine);
   });
   const auto is_own = [](const std::string& type) { return !type.starts_with("coda::"); };
   const bool own = std::ranges::any_of(graph.facts, [&](const trace::PortFacts& facts) {

@@ -28,8 +28,8 @@ Problem problem_of(const trace::TrafficShape& shape, const ProgramView& program)
   return problem;
 }
 
-// Of the manifest, of which a build may have compiled some alone for the GPU; of an author's program
-// those that it would have.
+// Of the manifest, of which a build may have compiled some alone for the GPU; of an author's
+// program those that it would have.
 std::span<const plan::KernelEntry> manifest_of(const catalogue::Variant& variant) {
 #if defined(CODA_HAS_SIMULATOR)
   const catalogue::SimulatedProgram* simulated = catalogue::find_simulated(variant);

@@ -8,11 +8,6 @@
 namespace coda::trace {
 namespace {
 
-void set_element(PortView& port, DType type) {
-  port.dtype = type;
-  port.element_bytes = port.alignment = dtype_bytes(type);
-}
-
 bool is_daccumulator(const PortView& port) {
   return port.kind == PortKind::kStore && port.name.starts_with("daccumulator");
 }
@@ -29,7 +24,8 @@ void read_accumulators(Graph& graph, DType element) {
       view.name = accumulators == 1 ? "accumulator" : fmt::format("accumulator{}", node.member);
       view.kind = PortKind::kPerElement;
       view.given = true;
-      set_element(view, element);
+      view.dtype = element;
+      view.element_bytes = view.alignment = dtype_bytes(element);
       port = static_cast<int>(graph.program.ports.size());
       graph.program.ports.push_back(view);
       graph.facts.emplace_back();
@@ -53,10 +49,8 @@ Graph backward_program(const Graph& forward, const BackwardOptions& options) {
   asked.accumulator = "forward";
   asked.outputs = options.outputs;
   asked.gradients = options.gradients.empty() ? std::vector<std::string>{"-"} : options.gradients;
+  asked.operand = options.operand;
   Graph graph = derive(forward, asked).graph;
-  for (PortView& port : graph.program.ports) {
-    if (is_daccumulator(port)) set_element(port, options.operand);
-  }
   if (!options.accumulators) {
     std::erase_if(graph.segments[0], [&](const Output& output) {
       return is_daccumulator(graph.program.ports[static_cast<size_t>(output.port)]);

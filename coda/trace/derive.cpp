@@ -18,8 +18,8 @@ namespace {
 
 class Derivation {
  public:
-  Derivation(const Graph& forward, DeriveRequest request)
-      : forward_(forward), request_(std::move(request)), ports_(forward) {
+  Derivation(const Graph& forward, DeriveRequest request, DType element)
+      : forward_(forward), request_(std::move(request)), element_(element), ports_(forward) {
     again_ = request_.accumulator == "forward";
     const auto& nodes = forward.nodes;
     reaches_.resize(nodes.size());
@@ -44,11 +44,11 @@ class Derivation {
   void write(int node, int gradient, std::vector<Output>& outputs);
   Output& output_to(std::vector<Output>& outputs, int port, size_t values);
   void fill_in_zeros();
-  DType element() const;
   int segments() const;
 
   const Graph& forward_;
   DeriveRequest request_;
+  DType element_;  // of daccumulator, and of an accumulator that is saved
   DerivedPorts ports_;
   bool again_ = false;
   std::vector<bool> reaches_;
@@ -56,15 +56,6 @@ class Derivation {
   std::optional<Builder> builder_;
   std::vector<int> missing_, read_back_;
 };
-
-// Of stored gradients: that of the last Store port of the forward program.
-DType Derivation::element() const {
-  DType type = DType::kFp32;
-  for (const PortView& port : forward_.program.ports) {
-    if (port.kind == PortKind::kStore) type = port.dtype;
-  }
-  return type;
-}
 
 int Derivation::segments() const {
   int result = 1;
@@ -116,27 +107,31 @@ void Derivation::seed(const Output& output, ForwardValues& values,
       reduction.values.empty() ? std::vector<std::string>{""} : reduction.values;
   // Only those that the gradient takes become ports.
   std::vector<bool> taken(output.values.size() + 2 * names.size());
-  for (const Node& node : output.lift->pull_back.nodes) {
+  const Subgraph& pull_back = output.lift->pull_back;
+  std::vector<bool> used(pull_back.nodes.size());
+  for (const int result : pull_back.results) used[static_cast<size_t>(result)] = true;
+  for (size_t i = used.size(); i-- > 0;) {
+    const Node& node = pull_back.nodes[i];
+    if (!used[i]) continue;
     if (node.kind == NodeKind::kArgument) taken[static_cast<size_t>(node.member)] = true;
-  }
-  for (const int result : output.lift->pull_back.results) {
-    const Node& node = output.lift->pull_back.nodes[static_cast<size_t>(result)];
-    if (node.kind == NodeKind::kArgument) taken[static_cast<size_t>(node.member)] = true;
+    for (int k = 0; k < node.operands(); ++k) {
+      used[static_cast<size_t>(node.operand[static_cast<size_t>(k)])] = true;
+    }
   }
   std::vector<int> arguments;
   for (const int value : output.values) arguments.push_back(values.value(value));
   for (const std::string prefix : {"", "d"}) {
     for (const std::string& value : names) {
-      const bool used = taken[arguments.size()];
-      arguments.push_back(used ? load(prefix, value) : builder_->constant(0));
+      const bool takes = taken[arguments.size()];
+      arguments.push_back(takes ? load(prefix, value) : builder_->constant(0));
     }
   }
-  const std::vector<int> gradients = builder_->inlined(output.lift->pull_back, arguments);
+  const std::vector<int> gradients = builder_->inlined(pull_back, arguments);
   for (size_t k = 0; k < gradients.size(); ++k) flow(output.values[k], gradients[k]);
 }
 
 void Derivation::derive_segment(const std::vector<Output>& outputs) {
-  ForwardValues values(forward_, outputs, again_, request_.saved, element(), *builder_, ports_);
+  ForwardValues values(forward_, outputs, again_, request_.saved, element_, *builder_, ports_);
   GradientSum sums(*builder_);
   std::vector<std::vector<int>> flowing(forward_.nodes.size());
   for (const Output& output : outputs) seed(output, values, flowing);
@@ -196,7 +191,8 @@ void Derivation::write(int i, int gradient, std::vector<Output>& outputs) {
     const std::string name = program.accumulators == 1 || halves
                                  ? "daccumulator"
                                  : fmt::format("daccumulator{}", member);
-    const int place = ports_.store(name, element(), segments(), halves, node.member - kMaxPorts);
+    const int order = (halves ? 0 : node.member) - kMaxPorts;  // before what ports get
+    const int place = ports_.store(name, element_, segments(), halves, order);
     output_to(outputs, place, halves ? 2 : 1).values[halves ? member : 0] = gradient;
     return;
   }
@@ -250,7 +246,7 @@ Derived Derivation::run() {
     const std::string name = forward_.program.accumulators == 1
                                  ? "accumulator"
                                  : fmt::format("accumulator{}", accumulator);
-    result.saved.push_back({name, false, dtype_bytes(element()), false});
+    result.saved.push_back({name, false, dtype_bytes(element_), false});
   }
   ports_.move_into(derived_);
   result.graph = without_unused(derived_);
@@ -266,11 +262,20 @@ Derived Derivation::run() {
   return result;
 }
 
+DType last_stored(const Graph& forward) {
+  DType type = DType::kFp32;
+  for (const PortView& port : forward.program.ports) {
+    if (port.kind == PortKind::kStore) type = port.dtype;
+  }
+  return type;
+}
+
 }  // namespace
 
 Derived derive(const Graph& forward, const DeriveOptions& options) {
   const Graph known = recognise(forward);
-  return Derivation(known, derive_request(known, options)).run();
+  const DType element = options.operand.value_or(last_stored(known));
+  return Derivation(known, derive_request(known, options), element).run();
 }
 
 }  // namespace coda::trace

@@ -4,6 +4,8 @@
 // be summed whole. It runs in the epilogue of the GEMM that gives one of the incoming gradients,
 // or of the forward GEMM run again. Host only.
 #pragma once
+#include <optional>
+
 #include "coda/trace/graph.h"
 
 namespace coda::trace {
@@ -18,8 +20,12 @@ struct DeriveOptions {
   // Inputs whose gradient is wanted besides the accumulators'; none named: all but scalars and
   // what is looked up or the same for every head; "-": no other.
   std::vector<std::string> gradients = {};
-  // Store ports of the forward program that may be read back; none named: all that are given.
+  // Store ports of the forward program that may be read back; none named: all that are given; "-":
+  // none.
   std::vector<std::string> saved = {};
+  // Elements of the forward program's operands, which those of the GEMMs for dX and dW are too.
+  // Left out: those of its last Store port.
+  std::optional<DType> operand = {};
 };
 
 // A value of the forward program that the derived one reads, and how it comes by it.

@@ -41,6 +41,12 @@ std::vector<std::string> outputs_of(const Graph& forward, const DeriveOptions& o
   return result;
 }
 
+// Whether a GEMM can give the gradient of a Store port as its accumulators: both halves of every
+// head where B comes so.
+bool comes_of_gemm(const Graph& forward, const PortView& port) {
+  return port.kind == PortKind::kStore && port.paired == forward.program.halves;
+}
+
 // outputs: those with a gradient.
 std::string accumulator_of(const Graph& forward, const DeriveOptions& options,
                            const std::vector<std::string>& outputs) {
@@ -48,18 +54,19 @@ std::string accumulator_of(const Graph& forward, const DeriveOptions& options,
   if (options.accumulator.empty()) {
     std::string last_store;
     for (const PortView& port : forward.program.ports) {
-      if (port.kind == PortKind::kStore && contains(outputs, port.name)) last_store = port.name;
+      if (comes_of_gemm(forward, port) && contains(outputs, port.name)) last_store = port.name;
     }
     return last_store.empty() ? "forward" : "d" + last_store;
   }
   const std::string of = options.accumulator.substr(1);
   const bool store = options.accumulator[0] == 'd' && contains(outputs, of) &&
-                     port_of(forward, of).kind == PortKind::kStore;
+                     comes_of_gemm(forward, port_of(forward, of));
   if (!store) {
     throw Error(fmt::format(
         "derive {}: the accumulator cannot be '{}'; it is 'forward', the forward GEMM again, or "
-        "'d' and the name of a Store port that has a gradient ({})",
-        forward.program.name, options.accumulator, fmt::join(outputs, ", ")));
+        "'d' and the name of a {}Store port that has a gradient ({})",
+        forward.program.name, options.accumulator, forward.program.halves ? "Paired " : "",
+        fmt::join(outputs, ", ")));
   }
   return options.accumulator;
 }
@@ -89,6 +96,21 @@ std::vector<bool> wanted_gradients(const Graph& forward, const DeriveOptions& op
   return result;
 }
 
+std::vector<std::string> saved_of(const Graph& forward, const DeriveOptions& options) {
+  if (options.saved == std::vector<std::string>{"-"}) return {};
+  for (const std::string& name : options.saved) {
+    if (port_of(forward, name).kind == PortKind::kStore) continue;
+    throw Error(fmt::format("derive {}: '{}' is no Store port, so that nothing can be read back",
+                            forward.program.name, name));
+  }
+  if (!options.saved.empty()) return options.saved;
+  std::vector<std::string> result;
+  for (const PortView& port : forward.program.ports) {
+    if (port.kind == PortKind::kStore) result.push_back(port.name);
+  }
+  return result;
+}
+
 }  // namespace
 
 DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options) {
@@ -96,12 +118,7 @@ DeriveRequest derive_request(const Graph& forward, const DeriveOptions& options)
   request.outputs = outputs_of(forward, options);
   request.accumulator = accumulator_of(forward, options, request.outputs);
   request.wanted = wanted_gradients(forward, options);
-  for (const std::string& name : options.saved) {
-    if (port_of(forward, name).kind == PortKind::kStore) continue;
-    throw Error(fmt::format("derive {}: '{}' is no Store port, so that nothing can be read back",
-                            forward.program.name, name));
-  }
-  request.saved = options.saved;
+  request.saved = saved_of(forward, options);
   return request;
 }
 

@@ -9,6 +9,7 @@
 #include "coda/core/error.h"
 #include "coda/program/reduction.h"
 #include "coda/trace/reduction_facts.h"
+#include "coda/trace/words.h"
 
 namespace coda::trace {
 namespace {
@@ -31,12 +32,22 @@ bool DerivedPorts::contains(const std::string& name) const {
   return std::ranges::any_of(entries_, [&](const Entry& e) { return e.view.name == name; });
 }
 
+bool DerivedPorts::is_forward(const std::string& name) const {
+  return std::ranges::count(forward_.program.ports, name, &PortView::name) > 0;
+}
+
 int DerivedPorts::add(PortView view, PortFacts facts, Role role, int order) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].view.name != view.name) continue;
-    if (entries_[i].role == role) return static_cast<int>(i);
+    if (entries_[i].role == role && entries_[i].order == order) return static_cast<int>(i);
     throw Error(fmt::format(
         "derive {}: its backward program has two meanings for a port '{}'; call the port otherwise",
+        forward_.program.name, view.name));
+  }
+  if (is_taken(view.name) && !is_forward(view.name)) {  // the author's own names have compiled
+    throw Error(fmt::format(
+        "derive {}: its backward program would have a port '{}', which is a word of C++ or of its "
+        "programs; call the port otherwise",
         forward_.program.name, view.name));
   }
   entries_.push_back({std::move(view), std::move(facts), role, order});

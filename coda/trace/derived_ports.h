@@ -12,7 +12,8 @@ class DerivedPorts {
   enum class Role { kForward, kSaved, kIncoming, kGradient };
 
   int forward_input(int port);
-  // order: among those of the same role.
+  // order: among those of the same role; ports of one name are one only where they come from the
+  // same, by role and order.
   int saved(const std::string& name, DType type, int segments, bool paired, int order);
   int incoming(const std::string& name, PortKind kind, DType type, int segments, bool paired,
                int order);
@@ -31,6 +32,7 @@ class DerivedPorts {
     Role role;
     int order;
   };
+  bool is_forward(const std::string& name) const;  // a port of the forward program
   int add(PortView view, PortFacts facts, Role role, int order = 0);
 
   const Graph& forward_;

@@ -14,8 +14,27 @@ ForwardValues::ForwardValues(const Graph& forward, const std::vector<Output>& ou
       builder_(builder),
       ports_(ports),
       how_(forward.nodes.size()),
+      may_mask_(forward.nodes.size()),
       made_(forward.nodes.size()) {
+  find_masks();
   find_sources(outputs, accumulators, saved);
+}
+
+// What may be -∞ at some elements, or so large that a sum with it forgets the other term: tensors,
+// and what is chosen or computed for each element. Sums and products of vectors are none.
+void ForwardValues::find_masks() {
+  for (size_t i = 0; i < may_mask_.size(); ++i) {
+    const Node& node = forward_.nodes[i];
+    if (node.space != Space::kElement) continue;
+    const Function f = node.function;
+    may_mask_[i] = node.kind != NodeKind::kApply ||
+                   !(f == Function::kAdd || f == Function::kSubtract || f == Function::kMultiply ||
+                     f == Function::kNegate || f == Function::kFma);
+    for (int k = 0; k < node.operands(); ++k) {
+      const auto operand = static_cast<size_t>(node.operand[static_cast<size_t>(k)]);
+      may_mask_[i] = may_mask_[i] || may_mask_[operand];
+    }
+  }
 }
 
 void ForwardValues::find_sources(const std::vector<Output>& outputs, bool accumulators,
@@ -41,7 +60,7 @@ void ForwardValues::find_sources(const std::vector<Output>& outputs, bool accumu
   compute_what_can_be();  // before anything is read back: it costs nothing
   for (const Output& output : outputs) {
     const PortView& port = forward_.program.ports[static_cast<size_t>(output.port)];
-    const bool allowed = saved.empty() || std::ranges::find(saved, port.name) != saved.end();
+    const bool allowed = std::ranges::find(saved, port.name) != saved.end();
     if (port.kind != PortKind::kStore || !allowed) continue;
     for (size_t k = 0; k < output.values.size(); ++k) {
       How& how = how_[static_cast<size_t>(output.values[k])];
@@ -77,6 +96,7 @@ bool ForwardValues::rebuild_operands(int i) {
     // A weight may be anything, also zero.
     if (f == Function::kMultiply && !is_no_zero(other)) continue;
     if (f == Function::kDivide && k == 1) continue;
+    if (sum && may_mask_[static_cast<size_t>(other)]) continue;
     how = {Source::kRebuilt, i, 0};
     return true;
   }

@@ -1,6 +1,7 @@
 // Values of the forward program inside the derived one: read back where they were stored, else
 // computed again from what is there, else rebuilt from a stored value that they went into
-// (x = (x·r)/r for a factor that is no zero, x = (x + b) − b). Host only.
+// (x = (x·r)/r for a factor that is no zero, x = (x + b) − b for a term that is no mask). Host
+// only.
 #pragma once
 #include <optional>
 
@@ -35,6 +36,7 @@ class ForwardValues {
                     const std::vector<std::string>& saved);
   bool rebuild_operands(int node);
   bool is_no_zero(int node) const;
+  void find_masks();
   int make(int node);
   int rebuilt(int node, int through);
 
@@ -43,6 +45,7 @@ class ForwardValues {
   Builder& builder_;
   DerivedPorts& ports_;
   std::vector<How> how_;
+  std::vector<bool> may_mask_;  // of each node
   std::vector<std::optional<int>> made_;
   std::vector<int> missing_, read_back_;
 };

@@ -274,9 +274,10 @@ class Reader {
   int line_ = 0;
 };
 
-void check_written(const Graph& graph) {
+void check_ports(const Graph& graph) {
   for (size_t i = 0; i < graph.program.ports.size(); ++i) {
     const PortView& port = graph.program.ports[i];
+    refuse_taken_gradient(port.name);
     const bool written =
         !graph.segments.empty() &&
         std::ranges::count(graph.segments[0], static_cast<int>(i), &Output::port) > 0;
@@ -292,7 +293,7 @@ void check_written(const Graph& graph) {
 
 ReadGraph read_graph(const std::string& text) {
   ReadGraph result = Reader().read(text);
-  check_written(result.graph);
+  check_ports(result.graph);
   return result;
 }
 

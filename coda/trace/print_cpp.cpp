@@ -43,6 +43,13 @@ std::string port_type(const PortView& port, const PortFacts& facts) {
   return type;
 }
 
+// C++ has no literals of 16 bits: such a number is given when the program is called.
+std::string default_number(const PortView& port, const PortFacts& facts) {
+  if (port.kind != PortKind::kScalar || dtype_bytes(port.dtype) == 2) return "";
+  const Element element = is_integer(port.dtype) ? Element::kInteger : Element::kFloat;
+  return fmt::format("{{{}}}", literal(facts.number, element));
+}
+
 }  // namespace
 
 std::string camel_case(const std::string& name) {
@@ -76,13 +83,8 @@ std::string print_cpp(const Graph& graph, const PrintOptions& options) {
   size_t widest = 0;
   for (size_t i = 0; i < graph.program.ports.size(); ++i) {
     const PortView& port = graph.program.ports[i];
-    const bool number = port.kind == PortKind::kScalar;
-    declarations.push_back(fmt::format(
-        "{} {}{};", port_type(port, graph.facts[i]), port.name,
-        number ? fmt::format("{{{}}}",
-                             literal(graph.facts[i].number,
-                                     is_integer(port.dtype) ? Element::kInteger : Element::kFloat))
-               : ""));
+    declarations.push_back(fmt::format("{} {}{};", port_type(port, graph.facts[i]), port.name,
+                                       default_number(port, graph.facts[i])));
     names.push_back(fmt::format("\"{}\"", port.name));
     widest = std::max(widest, declarations.back().size());
   }

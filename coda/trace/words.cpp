@@ -51,10 +51,10 @@ bool is_word_of_cpp(std::string_view name) {
 
 bool is_taken(std::string_view name) {
   static const std::set<std::string_view> names{
-      "abs",   "accumulators", "bf16",   "coda",     "erf",   "exp",     "floor",
-      "fma",   "fp16",         "groups", "log",      "max",   "min",     "name",
-      "names", "port_names",   "relu",   "rotation", "rsqrt", "select",  "sigmoid",
-      "sqrt",  "stdlib",       "tanh",   "tile",     "Tile",  "to_float"};
+      "abs",    "accumulators", "bf16",    "coda",     "erf",     "exp",    "floor",   "fma",
+      "fp16",   "groups",       "int32_t", "int64_t",  "log",     "max",    "min",     "name",
+      "names",  "port_names",   "relu",    "rotation", "rsqrt",   "select", "sigmoid", "sqrt",
+      "stdlib", "tanh",         "tile",    "Tile",     "to_float"};
   return names.contains(name) || is_word_of_cpp(name);
 }
 
@@ -75,6 +75,15 @@ void refuse_reserved(std::string_view name) {
       "'{}' may be a macro, or a name that C++ keeps for itself: expected lower-case letters and "
       "single underscores, give it another name",
       name));
+}
+
+void refuse_taken_gradient(std::string_view name) {
+  const std::string gradient = fmt::format("d{}", name);
+  if (!is_taken(gradient)) return;
+  throw Error(fmt::format(
+      "'{}': its gradient would be called '{}', which is a word of C++ or of its programs: give it "
+      "another name",
+      name, gradient));
 }
 
 }  // namespace coda::trace

@@ -15,4 +15,7 @@ bool is_taken(std::string_view name);
 void refuse_taken(std::string_view name);
 void refuse_reserved(std::string_view name);
 
+// Throws coda::Error for a port whose gradient's name, "d" and its own, is taken: "o".
+void refuse_taken_gradient(std::string_view name);
+
 }  // namespace coda::trace

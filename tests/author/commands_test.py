@@ -72,6 +72,7 @@ def check_scaffold(folder: Path) -> None:
         "double": "a word of C++",
         "linear": "the catalogue has",
         "my_formula": "files beside a program",
+        "t": "its struct would be called T",
         "x" * 65: "at most 64",
     }.items():
         expect(run("new", name, folder=folder, status=BAD_USE).stderr, name, reason)
@@ -201,46 +202,45 @@ def check_room_on_chip(folder: Path) -> None:
     expect(said, "large: its ports take 49152 bytes of shared memory", "8192 bytes  t4", "bf16")
 
 
-MISUSE = {
-    "explain": "operation is required",
-    "explain liner": "did you mean 'linear'",
-    "explain nowhere/": "nowhere/: no such file or folder",
-    "explain adamw": "is no GEMM program",
-    "explain linear --variant fp8": "fp8",
-    "explain linear --gpu b200": "there are h200, h100",
-    "explain linear --regime ones": "there are random and zeros",
-    "explain linear --M 0": "at least 1; got 0",
-    "explain linear --N -4": "at least 1",
-    "explain linear --with nothing": "no optional port 'nothing'; it has the ports",
-    "explain linear --shape 3": "no option '--shape'",
-    "derive": "operation is required",
-    "derive adamw": "is no GEMM program",
-    "derive liner": "did you mean 'linear'",
-    "derive my_program.h": "no such file or folder",
-    "derive linear --variant fp8": "fp8",
-    "derive linear --accumulator-is out": "the accumulator cannot be 'out'; it is 'forward'",
-    "derive linear --outputs nothing": "has no port 'nothing'; it has",
-    "derive linear --gradients out": "'out' has no gradient",
-    "derive linear --gradients bias --without bias": "where it is left out (--with bias)",
-    "derive linear --save nothing": "has no port 'nothing'",
-    "derive linear_swiglu --number activation": "no number by name, such as activation=1",
-    "derive linear_swiglu --number activation=x": "no number by name",
-    "derive linear_swiglu --number rstd=1": "has no scalar 'rstd'; it has the ports",
-    "derive linear --without out": "no optional port 'out'",
-    "check my_program --backend tpu": "no backend 'tpu'",
-    "check my_program --seeds 3": "expected --backend sim",
-    "check my_program --isa sse": "sse",
-    "bench my_program --backend tpu": "no backend 'tpu'",
-    "new": "name is required",
-}
+def check_exceptions(folder: Path) -> None:
+    """Of types that only the program knows, and whose code is its."""
+    run("new", "thrower", folder=folder)
+    formula, program = folder / "thrower/thrower_formula.h", folder / "thrower/thrower.h"
+    throws = "struct Mine { std::string text = std::string(99, 'x'); };\n  throw Mine();\n  "
+    right = formula.read_text()
+    formula.write_text(right.replace("using coda", throws + "using coda"))
+    said = run("check", "thrower/", "--cases", "1", folder=folder, status=BAD_USE).stderr
+    expect(said, "exception")
+    formula.write_text(right)
+    what = 'const char* what() const noexcept override { return "that is mine"; }'
+    throws = f"struct Mine : std::exception {{ {what} }};\n    throw Mine();\n    "
+    right = program.read_text()
+    program.write_text(right.replace("const auto y", throws + "const auto y"))
+    said = run("derive", "thrower/", folder=folder, status=BAD_USE).stderr
+    expect(said, "that is mine")
 
 
-def check_misuse(folder: Path) -> None:
-    for command, message in MISUSE.items():
-        said = run(*command.split(), folder=folder, status=BAD_USE).stderr
-        expect(said, message)
-        if said.count("\n") != 1:
-            raise Failure(f"coda {command}: expected one line, got {said}")
+ONE_WAY = """#pragma once
+#include <coda/program/program.h>
+enum class Way : int { kOnly };
+struct OneWay {
+  coda::Choice<Way, Way::kOnly> way;
+  coda::Store<float> out;
+  static constexpr const char* name = "one_way";
+  static constexpr auto port_names = coda::names("way", "out");
+  template <class Tile>
+  CODA_HD void operator()(Tile& tile) const {
+    if (tile.choice(way) == Way::kOnly) tile.store(out, tile.accumulator());
+  }
+};
+"""
+
+
+def check_one_choice(folder: Path) -> None:
+    (folder / "one_way.h").write_text(ONE_WAY)
+    run("check", "one_way.h", "--cases", "20", folder=folder)
+    measured = ("--shape", "64x64x64", "--rounds", "1", "--variant", "fp32")
+    run("bench", "one_way.h", *measured, folder=folder)
 
 
 def check_compilers(folder: Path) -> None:
@@ -280,7 +280,8 @@ def main() -> int:
             check_explain,
             check_derive,
             check_room_on_chip,
-            check_misuse,
+            check_exceptions,
+            check_one_choice,
             check_compilers,
             check_bench,
         ):

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "coda/author/kernels.h"
+#include "coda/author/tile_facts.h"
 #include "coda/core/error.h"
 #include "impure_programs.h"
 #include "inspected_programs.h"
@@ -153,6 +154,35 @@ TEST(Kernels, SayWhatEveryPortTakesOfRegisters) {
   constexpr auto kMany = detail::choose_kernels<ManyStates>();
   ASSERT_EQ(kMany.count, 1);
   EXPECT_EQ(kernel::kTileConfigs[kMany.choice[0].tile].columns, 128);
+}
+
+template <class P>
+std::string kernels_message() {
+  EXPECT_FALSE(has_kernels<P>());
+  try {
+    require_kernels<P>();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Kernels, HoldWholeRowPartials) {
+  constexpr auto kAll = detail::choose_kernels<WidePartials<1>>();
+  ASSERT_EQ(kAll.count, 1);
+  EXPECT_EQ(kernel::kTileConfigs[kAll.choice[0].tile].columns, 128);
+  const std::vector<TileFacts> facts = choose_tiles(describe(WidePartials<1>{}), false);
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].tile, kAll.choice[0].tile);
+  expect_parts(kernels_message<WidePartials<2>>(),
+               {"wide_partials: the row partials of 'total' cover 128 columns",
+                "a tile with 2 accumulators has 64: partials of 64 columns"});
+  EXPECT_THROW(choose_tiles(describe(WidePartials<2>{}), false), Error);
+}
+
+TEST(Kernels, LoadNoPairsOfTensors) {
+  expect_parts(kernels_message<LoadsPairs>(),
+               {"loads_pairs: 'residual' is a Paired<PerElement>", "it runs on the CPU as it is"});
 }
 
 TEST(Kernels, CoverEverySetOfOptionalOutputs) {

@@ -253,6 +253,28 @@ struct ManyStates {  // too many for the wide tiles alone
   void operator()(Tile&) const {}
 };
 
+template <int kAccumulators>
+struct WidePartials {
+  Store<bf16> out;
+  RowReduce<Sum> sums;
+  RowReduce<Sum, 128> total;
+  static constexpr const char* name = "wide_partials";
+  static constexpr auto port_names = names("out", "sums", "total");
+  static constexpr int accumulators = kAccumulators;
+  template <class Tile>
+  void operator()(Tile&) const {}
+};
+
+struct LoadsPairs {
+  Paired<PerElement<const bf16>> residual;
+  Paired<Store<bf16>> out;
+  static constexpr const char* name = "loads_pairs";
+  static constexpr auto port_names = names("residual", "out");
+  static constexpr int accumulators = 2;
+  template <class Tile>
+  void operator()(Tile&) const {}
+};
+
 struct TooManyTensors {
   PerElement<const float> a, b, c, d, e;
   Store<float> out, other;

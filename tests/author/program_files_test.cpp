@@ -42,6 +42,11 @@ TEST_F(ProgramFilesTest, NoCommentBeginsInAString) {
   EXPECT_EQ(found("const char* x = \"//\"; struct Scaled {};\n").line, 1);
 }
 
+TEST_F(ProgramFilesTest, NoStructIsCalledAsTheOperandsType) {
+  EXPECT_NO_THROW(check_program_name("u"));
+  EXPECT_THROW(check_program_name("t"), Error);  // template <class T> struct T
+}
+
 TEST_F(ProgramFilesTest, TakesLongFiles) {
   std::string text = "template <int kCount> int table[] = {";
   for (int i = 0; i < 100000; ++i) text += std::to_string(i) + ",";

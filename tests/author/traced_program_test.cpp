@@ -123,17 +123,20 @@ TEST(TracedProgramTest, NvrtcCompilesThem) {
   }
 }
 
-// Values go by the beginnings of ports' names: of 'order' that would be 'or'.
+// Values go by the beginnings of ports' names: of 'order', where 'o' is taken, that would be 'or'.
 TEST(TracedProgramTest, SourcesCallValuesNoWordOfCpp) {
   const std::string source = program(R"(program p fp32 1
+port PerElement offset fp32
 port PerElement order fp32
-port Store o fp32
+port Store out fp32
 node accumulator 0
+node load offset
 node load order
-node Multiply 0 1
 node Multiply 1 1
-node Add 2 3
-output o 4
+node Multiply 2 2
+node Multiply 3 4
+node Add 0 5
+output out 6
 )")
                                  .source();
   EXPECT_NE(source.find("const auto ord = tile.load(order);"), std::string::npos) << source;

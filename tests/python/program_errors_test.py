@@ -112,6 +112,31 @@ def test_a_value_of_another_call() -> None:
     bad.STORED.clear()
 
 
+def gradient_called_do(acc, o: coda.PerRow):
+    return coda.store(out=acc * o)
+
+
+def gradient_called_double(acc):
+    return coda.store(ouble=acc)
+
+
+def type_of_cpp(acc, int64_t: coda.PerRow):
+    return coda.store(out=acc * int64_t)
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (gradient_called_do, r"'o': its gradient would be called 'do', which is a word of C\+\+"),
+        (gradient_called_double, r"'ouble': its gradient would be called 'double'"),
+        (type_of_cpp, r"'int64_t' is a word of C\+\+ or of its programs"),
+    ],
+)
+def test_names_that_cpp_takes(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        coda.program(function)
+
+
 def test_no_function() -> None:
     for thing in (lambda acc: acc, 3, torch.nn.Linear(2, 2)):
         with pytest.raises(TypeError, match="takes a function with a name"):

@@ -105,7 +105,7 @@ TEST(Explain, TakesEveryGemmProgram) {
   }
 }
 
-// Not of all there are: partials of 128 columns do not fit tiles of 192, which would be faster here.
+// Not of all tiles: partials of 128 columns do not fit those of 192, which would be faster here.
 TEST(Explain, ChoosesAmongTheOperationsKernels) {
   for (const char* name : {"linear_cross_entropy", "linear_swiglu"}) {
     const catalogue::Variant& variant =
