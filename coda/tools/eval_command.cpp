@@ -37,13 +37,14 @@ DType type_of(const std::string& asked, const checkpoint::ModelConfig& config,
 void evaluate(const EvalArguments& arguments) {
   const std::string folder = train::resolve_model(arguments.model);
   const checkpoint::ModelConfig config = checkpoint::read_model_config(folder + "/config.json");
-  // What it was trained on, where a run saved it.
-  const std::optional<train::RunState> state = train::find_run_state(folder);
+  // What it was trained on, where a run saved it. Somebody else's run.json matters where it would
+  // say which data to take.
+  const bool names_data = arguments.data.empty() && train::has_run_state(folder);
+  const std::optional<train::RunState> state =
+      names_data ? train::read_run_state(folder) : train::find_run_state(folder);
   const train::RunOptions run = state ? state->options : train::RunOptions();
   const std::vector<std::string>& data = arguments.data.empty() ? run.data : arguments.data;
   std::vector<std::filesystem::path> paths(data.begin(), data.end());
-  if (paths.empty() && !state && train::has_run_state(folder))
-    train::read_run_state(folder);  // why
   if (paths.empty()) paths = train::default_corpus_paths(".");
   train::CorpusOptions corpus_options;
   corpus_options.sequence = arguments.sequence.value_or(run.sequence);

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,27 +267,12 @@ def check_bench(folder: Path) -> None:
     expect(result.stdout, "my_program", "linear")
 
 
-def main() -> int:
+def run_checks(*checks: Callable[[Path], None]) -> int:
+    """One after the other in one folder; the status to exit with."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for check in (
-            check_scaffold,
-            check_program,
-            check_launches,
-            check_wrong_formula,
-            check_wrong_cases,
-            check_mistakes,
-            check_missing_files,
-            check_explain,
-            check_derive,
-            check_room_on_chip,
-            check_exceptions,
-            check_one_choice,
-            check_compilers,
-            check_bench,
-        ):
+        for check in checks:
             try:
-                check(folder)
+                check(Path(name))
             except Failure as failure:
                 print(f"{check.__name__}: {failure}")
                 return 1
@@ -295,4 +281,20 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = run_checks(
+        check_scaffold,
+        check_program,
+        check_launches,
+        check_wrong_formula,
+        check_wrong_cases,
+        check_mistakes,
+        check_missing_files,
+        check_explain,
+        check_derive,
+        check_room_on_chip,
+        check_exceptions,
+        check_one_choice,
+        check_compilers,
+        check_bench,
+    )
+    sys.exit(status)

@@ -1,10 +1,9 @@
 """What `coda derive` prints is a program that compiles, whatever its ports are."""
 
 import sys
-import tempfile
 from pathlib import Path
 
-from commands_test import Failure, expect, run
+from commands_test import expect, run, run_checks
 
 TURNED = """#pragma once
 #include <coda/program/angle.h>
@@ -38,15 +37,5 @@ def check_ports(folder: Path) -> None:
     run("check", "turned_backward.h", "--cases", "3", folder=folder)
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            check_ports(Path(name))
-        except Failure as failure:
-            print(failure)
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(check_ports))

@@ -1,10 +1,9 @@
 """What is asked for in the wrong way is answered with one line."""
 
 import sys
-import tempfile
 from pathlib import Path
 
-from commands_test import BAD_USE, Failure, expect, run
+from commands_test import BAD_USE, Failure, expect, run, run_checks
 
 MISUSE = {
     "explain": "operation is required",
@@ -42,6 +41,7 @@ MISUSE = {
 
 
 def check_misuse(folder: Path) -> None:
+    run("new", "my_program", folder=folder)
     for command, message in MISUSE.items():
         said = run(*command.split(), folder=folder, status=BAD_USE).stderr
         expect(said, message)
@@ -49,17 +49,5 @@ def check_misuse(folder: Path) -> None:
             raise Failure(f"coda {command}: expected one line, got {said}")
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        try:
-            run("new", "my_program", folder=folder)
-            check_misuse(folder)
-        except Failure as failure:
-            print(failure)
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(check_misuse))

@@ -75,6 +75,10 @@ TEST_F(TrainCommand, SaysWhatItBeginsWith) {
   folder_.write(fs::relative(checkpoint, folder_.path()) / "run.json", R"({"name": "of others"})");
   const Outcome foreign = coda(training_of(checkpoint, "third"));
   EXPECT_EQ(foreign.status, kSuccess) << foreign.err;
+  std::vector<std::string> eval = {"eval", "--model", checkpoint, "--seq", "16"};
+  tools::expect_bad_use(eval, {"run.json: not the state of a run"});
+  eval.insert(eval.end(), {"--data", path("data.txt")});
+  EXPECT_EQ(coda(eval).status, kSuccess);
 }
 
 // Of models that were trained with a tokenizer, not of those that coda trained.
