@@ -178,7 +178,7 @@ def test_the_norm_behind_the_layers(device, monkeypatch):
     norm, x = model.model.norm, torch.randn(2, 9, 96, device=device)
     want = 2 * norm(x)
     monkeypatch.setattr(llama.LlamaRMSNorm, "forward", doubled(llama.LlamaRMSNorm.forward))
-    assert torch.equal(norm(x), want)
+    torch.testing.assert_close(norm(x), want)  # of two kernels, on a GPU
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
