@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU: checks, tests of the PyTorch package, benchmarks, sanitizers.
 #   bench/gpu.sh [FOLDER [PART...]]     results go to FOLDER; bench/results if left out
-# Parts, all of them if none is named: check bench ceiling package numerics overhead programs layer
-# operations cross_entropy train model decode sanitizers.
+# Parts, all of them if none is named: check bench rows ceiling package numerics overhead programs
+# layer operations cross_entropy train model decode sanitizers.
 #
 # Takes build-gpu/coda and build-gpu/lib/libcoda.so where somebody brought them along (they need
 # nothing but the driver and gcc's runtime libraries), else builds them; the package's extension
@@ -12,7 +12,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-known=" check bench ceiling package numerics overhead programs layer operations cross_entropy \
+known=" check bench rows ceiling package numerics overhead programs layer operations cross_entropy \
 train model decode sanitizers "
 results=${1:-bench/results}
 parts=" ${*:2} "
@@ -99,14 +99,22 @@ if wanted check; then
   step "check beyond 2^31 elements" "$coda" check --backend cuda --huge
 fi
 texts=()
-bench() {
-  "$coda" bench --backend cuda --rounds "${ROUNDS:-20}" --json "$results/gpu.json" \
-    >"$results/gpu.txt" && texts+=(gpu)
+# The catalogue's GEMM operations, or those without one.
+names_of() {  # gemms or rows
+  "$coda" list | awk -v asked="$1" -F: '
+    function tell() { if (name != "" && asked == (rows ? "rows" : "gemms")) print name }
+    /^[a-z_0-9]+: / { tell(); name = $1; rows = 0 }
+    /^ *no operands/ { rows = 1 }
+    END { tell() }'
 }
-if wanted bench; then
-  rm -f "$results/gpu.json"  # that of another run
-  step "bench" bench
-fi
+bench() {  # gemms or rows, name of the files
+  rm -f "$results/$2.json"  # that of another run
+  # shellcheck disable=SC2046  # a word for every operation
+  "$coda" bench $(names_of "$1") --backend cuda --rounds "${ROUNDS:-20}" \
+    --json "$results/$2.json" >"$results/$2.txt" && texts+=("$2")
+}
+if wanted bench; then step "bench" bench gemms gpu; fi
+if wanted rows; then step "bench of row operations" bench rows rows; fi
 
 ceiling() {
   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -I. \
