@@ -13,7 +13,7 @@ struct FewRows {
   static void multiply(const PackJob& b, const uint32_t* a, int64_t rows, float* c, int64_t ldc,
                        bool accumulate) {
     for (int64_t column = 0; column < b.rows; column += simd::kLanes)
-      multiply_lines<kFewPanels * kPanel>(b, column, a, rows, c + column, ldc, accumulate);
+      multiply_lines<kFewHalves * kPanel / 2>(b, column, a, rows, c + column, ldc, accumulate);
   }
 
  private:

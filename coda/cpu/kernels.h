@@ -25,9 +25,12 @@ struct PackJob {
 using Multiply = void(int64_t depth, const void* a, int64_t a_pitch, const uint32_t* b, float* c,
                       int64_t ldc, bool accumulate);
 
-// Panels of A up to which B is not packed: about half the time for one row, and on Zen 5 a little
-// less up to three panels.
-inline constexpr int kFewPanels = 3;
+// Half panels of A up to which units of B go from its lines into registers: about half the time for
+// one row, and less, on Zen 5, up to as many.
+inline constexpr int kFewHalves = 5;
+
+// Rows of A up to which, beyond those, A is packed instead of B.
+inline constexpr int64_t kTurnedRows = 256;
 
 struct Kernels {
   int rows, columns;  // of the micro-tile; both divide what a panel buffer is padded to
@@ -44,6 +47,10 @@ struct Kernels {
   // for whole panels, and for columns up to a multiple of `padding`.
   void (*multiply_few)(const PackJob& b, const uint32_t* a, int64_t rows, float* c, int64_t ldc,
                        bool accumulate);
+  // from [columns, this->columns] into to [this->columns, columns]; both have room for columns up
+  // to a multiple of `padding`.
+  void (*transpose_sums)(const float* from, int64_t from_ld, int64_t columns, float* to,
+                         int64_t to_ld);
 };
 
 template <Isa kIsa>

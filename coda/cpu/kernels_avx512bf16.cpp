@@ -38,7 +38,8 @@ const Kernels& bf16_dot_kernels() {
       &Packer<kThisIsa, bf16, true, kColumns>::pack,
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, false>,
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, true>,
-      &FewRows<kThisIsa, bf16, true, Bf16Multiply, kRows>::multiply};
+      &FewRows<kThisIsa, bf16, true, Bf16Multiply, kRows>::multiply,
+      &transpose_sums<kThisIsa, kColumns>};
   return kKernels;
 }
 

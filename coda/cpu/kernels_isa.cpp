@@ -39,7 +39,8 @@ constexpr Kernels make() {
           std::is_same_v<T, float>
               ? &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, true>
               : nullptr,
-          &FewRows<kThisIsa, T, false, FloatMultiply, kRows>::multiply};
+          &FewRows<kThisIsa, T, false, FloatMultiply, kRows>::multiply,
+          &transpose_sums<kThisIsa, kColumns>};
 }
 static_assert(kColumns % kRows == 0 && kColumns % simd::kLanes == 0);
 

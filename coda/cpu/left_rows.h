@@ -1,6 +1,7 @@
-// Rows of A for one block of the contraction. Those that are contiguous along it are read where
-// they stand; what is left over of a panel, and every other layout, is packed, few rows at a time:
-// beside the panels of B they stay in the second-level cache.
+// Rows of the left operand for one block of the contraction: of A, or of B where the two change
+// places. Those that are contiguous along it are read where they stand; what is left over of a
+// panel, and every other layout, is packed, few rows at a time: beside the panels of the right
+// operand they stay in the second-level cache.
 #pragma once
 #include <algorithm>
 
@@ -17,11 +18,10 @@ class LeftRows {
       : kernels_(kernels), source_(source), packed_(packed) {
     const TensorView& tensor = source.source;
     if (kernels_.multiply_lines != nullptr && tensor.major == Major::kRow &&
-        source.depth % kernels_.unit == 0) {
+        source.depth % kernels_.unit == 0 && source.half % kernels_.rows == 0) {
       in_place_ = source.rows / kernels_.rows * kernels_.rows;
       pitch_ = tensor.ld * tensor.element_bytes;
-      first_ = static_cast<const char*>(tensor.data) + source.row * pitch_ +
-               source.k * tensor.element_bytes;
+      first_ = static_cast<const char*>(tensor.data) + source.k * tensor.element_bytes;
     }
   }
 
@@ -42,8 +42,9 @@ class LeftRows {
     if (row >= in_place_) return;
     constexpr int64_t kLine = 64;
     const int64_t lines = source_.depth * source_.source.element_bytes / kLine;
+    const char* const panel = line_of(row);
     for (int r = 0; r < kernels_.rows; ++r) {
-      const char* line = first_ + (row + r) * pitch_;
+      const char* line = panel + r * pitch_;
       if (part == 0) touch(line);
       for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i)
         __builtin_prefetch(line + i * kLine, 0, 2);
@@ -53,13 +54,18 @@ class LeftRows {
   void multiply(int64_t row, int64_t units, const uint32_t* b, float* c, int64_t ldc,
                 bool accumulate) const {
     if (row < in_place_) {
-      kernels_.multiply_lines(units, first_ + row * pitch_, pitch_, b, c, ldc, accumulate);
+      kernels_.multiply_lines(units, line_of(row), pitch_, b, c, ldc, accumulate);
     } else {
       kernels_.multiply(units, packed_ + (row - packed_begin_) * units, 0, b, c, ldc, accumulate);
     }
   }
 
  private:
+  // The lines of its panel follow it: halves of heads end where panels do.
+  const char* line_of(int64_t row) const {
+    return first_ + source_.source_row(source_.row + row) * pitch_;
+  }
+
   const Kernels& kernels_;
   const PackJob source_;
   uint32_t* const packed_;

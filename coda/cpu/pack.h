@@ -6,6 +6,7 @@
 #include "coda/cpu/kernels.h"
 #include "coda/cpu/simd.h"
 #include "coda/cpu/touch.h"
+#include "coda/cpu/transpose.h"
 
 namespace coda::cpu {
 
@@ -89,7 +90,7 @@ struct Packer {
           v[i] = read(buffer);
         }
       }
-      transpose(v);
+      simd::transpose(v);
       if (units - u >= kLanes) {
         taker.take(u, v);
       } else {
@@ -190,46 +191,6 @@ struct Packer {
           simd::hn::LoadU(simd::HalfBitsTag(), reinterpret_cast<const uint16_t*>(p)));
     };
     return simd::hn::Or(widen(first), simd::hn::ShiftLeft<16>(widen(second)));
-  }
-
-  // 4 × 4 units within the 128-bit blocks of four vectors first, then the blocks.
-  static HWY_INLINE void transpose(Bits (&v)[kLanes]) {
-    const simd::BitsTag d;
-    const simd::hn::ScalableTag<uint64_t> d64;
-    const auto wide = [&](Bits x) { return simd::hn::BitCast(d64, x); };
-    CODA_UNROLL
-    for (int i = 0; i < kLanes; i += 4) {
-      const auto low01 = wide(simd::hn::InterleaveLower(d, v[i], v[i + 1])),
-                 low23 = wide(simd::hn::InterleaveLower(d, v[i + 2], v[i + 3]));
-      const auto high01 = wide(simd::hn::InterleaveUpper(d, v[i], v[i + 1])),
-                 high23 = wide(simd::hn::InterleaveUpper(d, v[i + 2], v[i + 3]));
-      v[i] = simd::hn::BitCast(d, simd::hn::InterleaveLower(d64, low01, low23));
-      v[i + 1] = simd::hn::BitCast(d, simd::hn::InterleaveUpper(d64, low01, low23));
-      v[i + 2] = simd::hn::BitCast(d, simd::hn::InterleaveLower(d64, high01, high23));
-      v[i + 3] = simd::hn::BitCast(d, simd::hn::InterleaveUpper(d64, high01, high23));
-    }
-    if constexpr (kLanes == 8) {
-      CODA_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        const Bits low = simd::hn::ConcatLowerLower(d, v[i + 4], v[i]);
-        v[i + 4] = simd::hn::ConcatUpperUpper(d, v[i + 4], v[i]);
-        v[i] = low;
-      }
-    }
-    if constexpr (kLanes == 16) {
-      CODA_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        const Bits low02 = simd::hn::ConcatLowerLower(d, v[i + 8], v[i]),
-                   high02 = simd::hn::ConcatUpperUpper(d, v[i + 8], v[i]);
-        const Bits low13 = simd::hn::ConcatLowerLower(d, v[i + 12], v[i + 4]),
-                   high13 = simd::hn::ConcatUpperUpper(d, v[i + 12], v[i + 4]);
-        v[i] = simd::hn::OddEvenBlocks(simd::hn::SwapAdjacentBlocks(low13), low02);
-        v[i + 4] = simd::hn::OddEvenBlocks(low13, simd::hn::SwapAdjacentBlocks(low02));
-        v[i + 8] = simd::hn::OddEvenBlocks(simd::hn::SwapAdjacentBlocks(high13), high02);
-        v[i + 12] = simd::hn::OddEvenBlocks(high13, simd::hn::SwapAdjacentBlocks(high02));
-      }
-    }
-    static_assert(kLanes == 4 || kLanes == 8 || kLanes == 16);
   }
 };
 

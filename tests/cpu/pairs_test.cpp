@@ -49,6 +49,7 @@ TEST(PairTest, TwoOperandsAlsoCutAlongTheContraction) {
   check_gated(5, 700, 12, 0);
   check_gated(5, 700, 300, 31, Major::kRow);  // few rows, which are not packed
   check_gated(16, 65, 33, 1, Major::kRow);
+  check_gated(100, 300, 64, 32, Major::kRow);
 }
 
 // Column of a paired port that holds column n of accumulator `half`, heads of d.
@@ -215,7 +216,8 @@ INSTANTIATE_TEST_SUITE_P(HeadDims, HalvesTest,
                          testing::Values(Head{2, 1}, Head{2, 70}, Head{6, 1}, Head{6, 37},
                                          Head{64, 5}, Head{80, 4}, Head{96, 3}, Head{128, 3},
                                          Head{160, 2}, Head{256, 3}, Head{6, 37, 5}, Head{80, 4, 1},
-                                         Head{128, 3, 16}),
+                                         Head{128, 3, 16}, Head{6, 37, 300}, Head{80, 4, 300},
+                                         Head{128, 3, 300}),
                          [](const auto& info) {
                            return "dim" + std::to_string(info.param.dim) + "_heads" +
                                   std::to_string(info.param.count) + "_rows" +
