@@ -1,6 +1,7 @@
 #include "coda/reference/array.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@
 
 namespace coda::reference {
 namespace {
-
-constexpr int64_t kWorthThreads = 4000000;  // multiplications
 
 int64_t broadcast_extent(int64_t a, int64_t b, const char* direction) {
   if (a != b && a != 1 && b != 1) {
@@ -105,6 +104,12 @@ Array join_halves(const Array& first, const Array& second, int64_t half) {
   return result;
 }
 
+int threads_for(int64_t multiplications) {
+  constexpr int64_t kWorthThreads = 4000000;
+  constexpr int kMost = 1024;  // OpenMP crashes where it cannot make as many as asked
+  return multiplications > kWorthThreads ? std::min(omp_get_max_threads(), kMost) : 1;
+}
+
 void check_contraction(const Array& a, const Array& b) {
   if (a.columns == b.columns) return;
   throw Error(fmt::format("reference: matmul expected a contraction of {} on both sides, got {}",
@@ -117,7 +122,7 @@ Array matmul(const Array& a, const Array& b) {
   const Array bt = transpose(b);  // [K, N]: the inner loop runs along a line of it, for SIMD
   Array result(M, N);
   // Four rows of A per pass over Bᵀ, which comes from cache or memory.
-#pragma omp parallel for schedule(static) if (M * N * K > kWorthThreads)
+#pragma omp parallel for num_threads(threads_for(M* N* K)) schedule(static)
   for (int64_t i0 = 0; i0 < M; i0 += 4) {
     const int64_t end = std::min(i0 + 4, M);
     for (int64_t k = 0; k < K; ++k) {
@@ -138,7 +143,7 @@ Array matmul_fp32(const Array& a, const Array& b) {
   const Array transposed = transpose(b);
   const std::vector<float> bt(transposed.values.begin(), transposed.values.end());  // [K, N]
   Array result(M, N);
-#pragma omp parallel for schedule(static) if (M * N * K > kWorthThreads)
+#pragma omp parallel for num_threads(threads_for(M* N* K)) schedule(static)
   for (int64_t i = 0; i < M; ++i) {
     std::vector<float> sums(static_cast<size_t>(N));
     float* const sum = sums.data();

@@ -48,6 +48,7 @@ Array map(Array x, Function&& f) {
 
 Array matmul(const Array& a, const Array& b);            // A·Bᵀ: [M, K], [N, K] → [M, N]
 void check_contraction(const Array& a, const Array& b);  // throws coda::Error where K differs
+int threads_for(int64_t multiplications);                // OpenMP's, where they are worth it
 // The same with products and sums in fp32, in order.
 Array matmul_fp32(const Array& a, const Array& b);
 Array transpose(const Array& x);

@@ -7,8 +7,7 @@
 namespace coda::reference {
 namespace {
 
-constexpr int64_t kWorthThreads = 4000000;  // multiplications
-constexpr int kMinExponent = -126;          // of fp32 and bf16
+constexpr int kMinExponent = -126;  // of fp32 and bf16
 
 // An operand's lines along the contraction, with the exponents of its values. Subnormal ones have
 // the smallest exponent of their type, and so has zero that of fp32.
@@ -75,7 +74,7 @@ Array matmul_tensor_core(const Array& a, const Array& b, DType operands) {
   check_contraction(a, b);
   const Lines lines_a(a, operands), lines_b(b, operands);
   Array result(a.rows, b.rows);
-#pragma omp parallel for schedule(static) if (a.rows * b.rows * a.columns > kWorthThreads)
+#pragma omp parallel for num_threads(threads_for(a.rows* b.rows* a.columns)) schedule(static)
   for (int64_t i = 0; i < a.rows; ++i) {
     for (int64_t j = 0; j < b.rows; ++j) result(i, j) = multiply_lines(lines_a, i, lines_b, j);
   }

@@ -1,6 +1,7 @@
 #include "coda/tools/named_operations.h"
 
 #include <algorithm>
+#include <filesystem>
 #if defined(CODA_HAS_SIMULATOR)
 #include "coda/catalogue/simulated.h"
 #endif
@@ -13,7 +14,10 @@ NamedOperations::NamedOperations(const std::vector<std::string>& arguments,
   for (const std::string& argument : arguments) {
     if (!author::names_files(argument)) continue;
     for (author::ProgramFiles& program : author::find_programs(argument)) {
-      files.push_back(std::move(program));
+      const bool known = std::ranges::any_of(files, [&](const author::ProgramFiles& other) {
+        return std::filesystem::equivalent(other.program, program.program);
+      });
+      if (!known) files.push_back(std::move(program));
     }
   }
   if (!files.empty()) {

@@ -24,8 +24,12 @@ bool holds_weights(std::string_view name) {
   constexpr std::array kOfARun = {"optimizer", "scheduler", "rng_state", "scaler", "training_args"};
   const auto begins = [&](const char* begin) { return name.starts_with(begin); };
   if (std::ranges::any_of(kOfARun, begins)) return false;
-  constexpr std::array kSuffixes = {
-      ".safetensors", ".safetensors.index.json", ".gguf", ".h5", ".msgpack", ".pt", ".pth"};
+  constexpr std::array kSuffixes = {".safetensors", ".safetensors.index.json",
+                                    "model.bin",    ".gguf",
+                                    ".h5",          ".msgpack",
+                                    ".npz",         ".onnx",
+                                    ".pt",          ".pth",
+                                    ".ckpt",        ".ckpt.index"};
   return name.starts_with("pytorch_model") ||
          std::ranges::any_of(kSuffixes, [&](const char* end) { return name.ends_with(end); });
 }

@@ -1,4 +1,5 @@
-"""examples/programs on the CPU: all of them compiled at once, each compared with its formula."""
+"""examples/programs on the CPU: all of them compiled at once, each compared with its formula, once
+also where it is named twice."""
 
 import os
 import re
@@ -16,7 +17,10 @@ LEAST = 8  # programs that are not in the catalogue
 def main() -> int:
     programs = [path for path in FOLDER.glob("*_formula.h")]
     result = subprocess.run(
-        [CODA, "check", FOLDER, "--cases", str(CASES)], capture_output=True, text=True, timeout=280
+        [CODA, "check", FOLDER, FOLDER / "bias_gelu.h", "--cases", str(CASES)],
+        capture_output=True,
+        text=True,
+        timeout=280,
     )
     print(result.stdout + result.stderr)
     passed = re.search(r"(\d+) passed, 0 failed", result.stdout)

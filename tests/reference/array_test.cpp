@@ -2,6 +2,7 @@
 #include "coda/reference/array.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <cmath>
 #include <utility>
@@ -12,6 +13,14 @@ namespace coda::reference {
 namespace {
 
 const Array kMatrix{{1, 2, 3}, {4, 5, 6}};
+
+TEST(Array, ProductsTakeThreadsThatThereCanBe) {
+  const int usual = omp_get_max_threads();
+  omp_set_num_threads(100000);
+  EXPECT_EQ(threads_for(1000), 1);
+  EXPECT_EQ(threads_for(1000000000), 1024);
+  omp_set_num_threads(usual);
+}
 
 TEST(Array, HoldsLines) {
   EXPECT_EQ(kMatrix.rows, 2);

@@ -71,7 +71,8 @@ TEST_F(ModelFolder, IsRefusedWhereItsWeightsWouldNotBeRead) {
        {"pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "pytorch_model.bin.index.json",
         "model-00001-of-00002.safetensors", "adapter_model.safetensors", "model.fp16.safetensors",
         "model.fp16.safetensors.index.json", "tf_model.h5", "flax_model.msgpack", "q4.gguf",
-        "weights.pt", "weights.pth"}) {
+        "weights.pt", "weights.pth", "model.bin", "model.ckpt.index", "weights.npz",
+        "model.onnx"}) {
     const std::string path = folder_.write(fs::path("model") / name, "");
     expect_error([&] { has_weights(folder_ / "model"); },
                  {folder_ / "model", "expected its weights in model.safetensors", name});
