@@ -50,7 +50,7 @@ struct AccumulatorIndex {
   }
 
  private:
-  static void the_program_has_no_such_accumulator();  // cannot be called in a constant: an error
+  static void the_program_has_no_such_accumulator() {}  // not in a constant: an error
 };
 
 // A value for both halves of a pair, as tile.load gives it for a Paired port.
