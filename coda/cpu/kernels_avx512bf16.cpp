@@ -39,7 +39,7 @@ const Kernels& bf16_dot_kernels() {
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, false>,
       &multiply_panels<kThisIsa, Bf16Multiply, kRows, kVectors, true>,
       &FewRows<kThisIsa, bf16, true, Bf16Multiply, kRows>::multiply,
-      &transpose_sums<kThisIsa, kColumns>};
+      &transpose_sums<Bf16Multiply, kColumns>};
   return kKernels;
 }
 

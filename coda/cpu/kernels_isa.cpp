@@ -40,7 +40,7 @@ constexpr Kernels make() {
               ? &multiply_panels<kThisIsa, FloatMultiply, kRows, kVectors, true>
               : nullptr,
           &FewRows<kThisIsa, T, false, FloatMultiply, kRows>::multiply,
-          &transpose_sums<kThisIsa, kColumns>};
+          &transpose_sums<FloatMultiply, kColumns>};
 }
 static_assert(kColumns % kRows == 0 && kColumns % simd::kLanes == 0);
 

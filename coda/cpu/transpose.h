@@ -49,8 +49,9 @@ HWY_INLINE void transpose(hn::Vec<BitsTag> (&v)[kLanes]) {
 }  // namespace simd
 
 // Sums that were made with the operands in each other's place, from[columns][rows], into
-// to[rows][columns], where both have room for whole vectors. kRows: a multiple of a vector's lanes.
-template <Isa kIsa, int kRows>
+// to[rows][columns], where both have room for whole vectors. kRows: a multiple of a vector's lanes;
+// Multiply: the file's own, so that no other's instructions come in its place.
+template <class Multiply, int kRows>
 void transpose_sums(const float* from, int64_t from_ld, int64_t columns, float* to, int64_t to_ld) {
   constexpr int kLanes = simd::kLanes;
   const simd::FloatTag d;
