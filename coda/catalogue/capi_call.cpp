@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "coda/core/error.h"
-#include "coda/cpu/threads.h"
+#include "coda/core/max_threads.h"
 
 namespace coda::catalogue {
 namespace {
@@ -178,8 +178,8 @@ coda_options read_options(const std::string& operation, const coda_options* opti
   if (result.device != CODA_CPU && result.device != CODA_CUDA) {
     reader.fail("options.device", "CODA_CPU or CODA_CUDA", fmt::format("{}", result.device));
   }
-  if (result.threads < 0 || result.threads > cpu::kMaxThreads) {
-    reader.fail("options.threads", fmt::format("0 to {}", cpu::kMaxThreads),
+  if (result.threads < 0 || result.threads > kMaxThreads) {
+    reader.fail("options.threads", fmt::format("0 to {}", kMaxThreads),
                 fmt::format("{}", result.threads));
   }
   if (result.gpu < 0) reader.fail("options.gpu", "0 or more", fmt::format("{}", result.gpu));

@@ -2,11 +2,8 @@
 // the contraction, multiplied into a tile of fp32 accumulators, then the program's epilogue on it.
 // A value's additions are ordered by the contraction blocks alone, so tile shape and thread count
 // do not change it.
-#include <omp.h>
-
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "coda/core/error.h"
 #include "coda/cpu/job.h"

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "coda/core/error.h"
+#include "coda/core/max_threads.h"
 
 namespace coda::cpu {
 namespace {

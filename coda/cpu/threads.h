@@ -3,8 +3,6 @@
 
 namespace coda::cpu {
 
-inline constexpr int kMaxThreads = 1024;  // OpenMP crashes where it cannot make as many as asked
-
 // asked: 0 is OpenMP's default. One in a process that was forked from one with several threads:
 // gcc's OpenMP would wait there for those that only its parent has. Throws coda::Error naming the
 // operation.

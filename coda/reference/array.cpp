@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "coda/core/error.h"
+#include "coda/core/max_threads.h"
 
 namespace coda::reference {
 namespace {
@@ -106,8 +107,7 @@ Array join_halves(const Array& first, const Array& second, int64_t half) {
 
 int threads_for(int64_t multiplications) {
   constexpr int64_t kWorthThreads = 4000000;
-  constexpr int kMost = 1024;  // OpenMP crashes where it cannot make as many as asked
-  return multiplications > kWorthThreads ? std::min(omp_get_max_threads(), kMost) : 1;
+  return multiplications > kWorthThreads ? std::min(omp_get_max_threads(), kMaxThreads) : 1;
 }
 
 void check_contraction(const Array& a, const Array& b) {

@@ -103,8 +103,9 @@ void run_cuda_bench(const Arguments& arguments, const NamedOperations& operation
   if (!results.empty()) {
     fmt::print("{}\n{}", bench_shapes(results), bench_means(results));
     std::fflush(stdout);
-    write(arguments.json, bench_json(results, gpu));  // minutes of row operations may be cut off
   }
+  // Minutes of row operations may be cut off.
+  if (!results.empty() && !rows.operations.empty()) write(arguments.json, bench_json(results, gpu));
   const std::vector<BenchResult> row_results = measure(cuda_rows_bench, rows);
   if (!row_results.empty()) fmt::print("{}", bench_table(row_results));
   results.insert(results.end(), row_results.begin(), row_results.end());

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <vector>
 
 #include "tests/cpu/every_way.h"
 #include "tests/cpu/programs.h"
@@ -85,7 +86,9 @@ void check_rows_beside(int64_t K) {
     };
     Tensor<float> all(M, N);
     multiply(a, all);
-    for (const int64_t count : {1, 2, 7, 8, 9, 10, 11, 16, 20, 21, 26, 64, 250, 256, 257}) {
+    std::vector<int64_t> counts = {64, 250, 256, 257};
+    for (int64_t count = 1; count < 27; ++count) counts.push_back(count);
+    for (const int64_t count : counts) {
       Tensor<T> some(count, K);
       some.fill([&](int64_t i, int64_t k) { return a.value(M - count + i, k); });
       Tensor<float> out(count, N), expected(count, N);

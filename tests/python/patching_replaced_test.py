@@ -178,7 +178,11 @@ def test_the_norm_behind_the_layers(device, monkeypatch):
     norm, x = model.model.norm, torch.randn(2, 9, 96, device=device)
     want = 2 * norm(x)
     monkeypatch.setattr(llama.LlamaRMSNorm, "forward", doubled(llama.LlamaRMSNorm.forward))
-    torch.testing.assert_close(norm(x), want)  # of two kernels, on a GPU
+    got = norm(x)
+    if device == "cpu":
+        assert torch.equal(got, want)
+    else:  # of two kernels
+        torch.testing.assert_close(got, want)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
